@@ -1194,8 +1194,8 @@ const clientDefects = [
     fault: "client: an event loop that never calls back stops every stream",
     file: "packages/client/src/XdsClient.ts",
     by: "packages/client/test/defects.test.ts",
-    line: "const { soon } = yield* EventLoop.guarded",
-    becomes: "const { soon } = yield* EventLoop.EventLoop"
+    line: "const loop = yield* EventLoop.guarded",
+    becomes: "const loop = yield* EventLoop.EventLoop"
   },
   {
     fault: "server: an event loop that never calls back stops every stream",
@@ -3532,8 +3532,8 @@ const validating = [
     fault: "validation: types are waited for once, not those in what they hold",
     file: "packages/server/src/Validator.ts",
     by: "packages/server/test/validate.test.ts",
-    line: "Effect.flatMap(wait, () => this.inspect(resource, type, content, place) ?? Effect.void)",
-    becomes: "Effect.map(wait, () => void this.inspect(resource, type, content, place))"
+    line: "Effect.flatMap(wait, () => this.inspect(inspected, loop) ?? Effect.void)",
+    becomes: "Effect.map(wait, () => void this.inspect(inspected, loop))"
   },
   {
     fault: "validation: what is not in force any more is still said to be",
@@ -3588,15 +3588,15 @@ const validating = [
     fault: "client: rules of the type are not asked",
     file: "packages/client/src/WatchableType.ts",
     by: "packages/client/test/XdsClient.test.ts",
-    line: "if (rules) {",
-    becomes: "if (!rules) {"
+    line: "rules ? Rules.check(schema, value, { registry, maxFaults }) : undefined)",
+    becomes: "undefined)"
   },
   {
     fault: "client: what a registered Any holds is not checked",
     file: "packages/client/src/WatchableType.ts",
     by: "packages/client/test/XdsClient.test.ts",
-    line: "{ registry, maxFaults }",
-    becomes: "{ maxFaults }"
+    line: "Rules.check(schema, value, { registry, maxFaults })",
+    becomes: "Rules.check(schema, value, { maxFaults })"
   },
   {
     fault: "client: the rules cannot be switched off",
@@ -4260,8 +4260,8 @@ const groupRules = [
     fault: "what is nested too deep is entered",
     file: "packages/validate/src/internal/group/Reading.ts",
     by: "packages/validate/test/GroupRules.test.ts",
-    line: "if (site.depth >= maxDepth) return",
-    becomes: "if (site.depth >= 10 * maxDepth) return"
+    line: "if (site.depth >= maxDepth) return\n    const { reading, steps }",
+    becomes: "if (site.depth >= 10 * maxDepth) return\n    const { reading, steps }"
   },
   {
     fault: "rules of gRPC count for everyone",
@@ -4987,7 +4987,7 @@ const badInput = [
   },
   {
     fault: "a client does not say what is wrong with bytes in which it finds no name",
-    file: "client/Validation.ts",
+    file: "client/Decoding.ts",
     by: "packages/client/test/badInput.test.ts",
     line: "decoded !== undefined && Either.isLeft(decoded)",
     becomes: "decoded === undefined && Either.isLeft(decoded ?? Either.left(''))"
@@ -5937,13 +5937,13 @@ export const mutations = [
   },
   {
     fault: "client: a decoder whose nameOf throws ends the step",
-    file: "client/Validation.ts",
+    file: "client/Decoding.ts",
     line: "return Either.left(`the decoder of ${decoder.typeUrl} failed to find the name: ${Reason.of(cause)}`)",
     becomes: "throw cause"
   },
   {
     fault: "client: what a decoder makes is taken for an Either",
-    file: "client/Validation.ts",
+    file: "client/Decoding.ts",
     line: "if (!Either.isEither(decoded)) {",
     becomes: "if (decoded === 0) {"
   },
@@ -7481,5 +7481,61 @@ export const mutations = [
     line: "yield* run(item, items[index], report, large)",
     becomes: "yield",
     by: "packages/validate/test/rulesInSteps.test.ts"
+  },
+  {
+    fault: "store: large bytes are checked at once",
+    file: "packages/server/src/internal/SourceContent.ts",
+    line: "      if (given.byteLength >= MessageSteps.least) return undefined\n",
+    becomes: "",
+    by: "packages/server/test/largeResources.test.ts"
+  },
+  {
+    fault: "store: the rules of a large resource are checked at once",
+    file: "packages/server/src/Validator.ts",
+    line: "if (large === undefined) return this.take",
+    becomes: "if (large !== null) return this.take",
+    by: "packages/server/test/largeResources.test.ts"
+  },
+  {
+    fault: "group rules: a large resource is read at once",
+    file: "packages/server/src/internal/GroupChecks.ts",
+    line: "if (isLarge(resource)) {",
+    becomes: 'if (resource.name === "") {',
+    by: "packages/server/test/largeResources.test.ts"
+  },
+  {
+    fault: "client: a large resource that comes again unchanged is decoded again",
+    file: "client/LargeResources.ts",
+    line: "isOfType && !isHeld ?",
+    becomes: "isOfType ?",
+    by: "packages/client/test/largeResources.test.ts"
+  },
+  {
+    fault: "client: the rules of a large resource are not checked",
+    file: "packages/client/src/WatchableType.ts",
+    line: "rules ? yield* Rules.checkInSteps(schema, decoded, { registry, maxFaults }) : undefined",
+    becomes: "undefined",
+    by: "packages/client/test/largeResources.test.ts"
+  },
+  {
+    fault: "client: what comes while a large resource is decoded goes before it",
+    file: "packages/client/src/internal/Driver.ts",
+    line: "else if (!this.decode(large)) return",
+    becomes: "else void this.decode(large)",
+    by: "packages/client/test/largeResources.test.ts"
+  },
+  {
+    fault: "client: a large resource is decoded after the end of the client",
+    file: "packages/client/src/internal/Driver.ts",
+    line: "if (!this.closed && this.decode(large)) this.goOn()",
+    becomes: "if (this.decode(large)) this.goOn()",
+    by: "packages/client/test/largeResources.test.ts"
+  },
+  {
+    fault: "client: a large resource is decoded at once",
+    file: "packages/client/src/internal/Driver.ts",
+    line: "while (next.done !== true && elapsed() < end)",
+    becomes: "while (next.done !== true)",
+    by: "packages/client/test/largeResources.test.ts"
   }
 ]

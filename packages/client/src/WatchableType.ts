@@ -6,6 +6,7 @@
 import type { DescMessage, MessageShape, Registry } from "@bufbuild/protobuf"
 import * as ResourceDecoder from "@effect-xds/core/client/ResourceDecoder"
 import * as MessageBytes from "@effect-xds/proto/MessageBytes"
+import * as MessageSteps from "@effect-xds/proto/MessageSteps"
 import * as Reason from "@effect-xds/proto/Reason"
 import * as Redaction from "@effect-xds/proto/Redaction"
 import * as SensitiveFields from "@effect-xds/proto/SensitiveFields"
@@ -21,19 +22,6 @@ class Decoded<out A> {
   ) {}
 }
 
-/** Calls the decoder. If it throws, the resource is rejected. */
-const decodeWith = <A>(
-  decoder: ResourceDecoder.ResourceDecoder<A>,
-  bytes: Uint8Array,
-  name: string
-): Either.Either<A, string> => {
-  try {
-    return decoder.decode(bytes, name)
-  } catch (cause) {
-    return Either.left(Reason.of(cause))
-  }
-}
-
 /**
  * A resource type that can be watched. Make one per type URL and reuse it: a client takes one decoder per type URL.
  *
@@ -46,14 +34,32 @@ export class WatchableType<out A> {
 
   constructor(decoder: ResourceDecoder.ResourceDecoder<A>) {
     this.typeUrl = decoder.typeUrl
+    const { decodeInSteps } = decoder
+    const told = (decoded: Either.Either<A, string>, bytes: Uint8Array) =>
+      Either.mapBoth(decoded, {
+        // The reason is sent to the server, to watchers and to the log, and may quote the resource.
+        onLeft: (reason) => Redaction.values(reason, SensitiveFields.values(decoder.typeUrl, bytes)),
+        onRight: (value) => new Decoded(this, value)
+      })
     this.decoder = {
       ...decoder,
-      decode: (bytes, name) =>
-        Either.mapBoth(decodeWith(decoder, bytes, name), {
-          // The reason is sent to the server, to watchers and to the log, and may quote the resource.
-          onLeft: (reason) => Redaction.values(reason, SensitiveFields.values(decoder.typeUrl, bytes)),
-          onRight: (value) => new Decoded(this, value)
-        })
+      // If the decoder throws, the resource is rejected.
+      decode: (bytes, name) => {
+        try {
+          return told(decoder.decode(bytes, name), bytes)
+        } catch (cause) {
+          return told(Either.left(Reason.of(cause)), bytes)
+        }
+      },
+      decodeInSteps:
+        decodeInSteps &&
+        function* (bytes, name) {
+          try {
+            return told(yield* decodeInSteps(bytes, name), bytes)
+          } catch (cause) {
+            return told(Either.left(Reason.of(cause)), bytes)
+          }
+        }
     }
   }
 
@@ -127,27 +133,41 @@ export const typeUrlOf = (schema: DescMessage): string => `type.googleapis.com/$
 export const fromSchema = <Desc extends DescMessage>(
   schema: Desc,
   { isFullState, nameOf, registry, rules = true, validate }: SchemaOptions<MessageShape<Desc>> = {}
-): WatchableType<MessageShape<Desc>> =>
-  make({
+): WatchableType<MessageShape<Desc>> => {
+  type Verdict = Either.Either<MessageShape<Desc>, string>
+  const undecodable = (cause: unknown): Verdict =>
+    Either.left(`not a message of type ${schema.typeName}: ${Reason.of(cause)}`)
+  const judge = (value: MessageShape<Desc>, name: string, broken: Rules.Result | undefined): Verdict => {
+    const words = broken?.faults.map(Fault.toText) ?? []
+    if (broken?.more === true) words.push("and more")
+    if (words.length > 0) return Either.left(words.join("; "))
+    const problem: unknown = validate?.(value, name)
+    if (problem === undefined) return Either.right(value)
+    // A promise, for example, is no verdict: the resource is rejected, whatever the types say.
+    return Either.left(typeof problem === "string" ? problem : `validate gave no text: ${typeof problem}`)
+  }
+  return make({
     typeUrl: typeUrlOf(schema),
-    decode: (bytes, name): Either.Either<MessageShape<Desc>, string> => {
+    decode: (bytes, name) => {
       let value: MessageShape<Desc>
       try {
         value = MessageBytes.decode(schema, bytes)
       } catch (cause) {
-        return Either.left(`not a message of type ${schema.typeName}: ${Reason.of(cause)}`)
+        return undecodable(cause)
       }
-      if (rules) {
-        const { faults, more } = Rules.check(schema, value, { registry, maxFaults })
-        const words = faults.map(Fault.toText)
-        if (more) words.push("and more")
-        if (words.length > 0) return Either.left(words.join("; "))
+      return judge(value, name, rules ? Rules.check(schema, value, { registry, maxFaults }) : undefined)
+    },
+    *decodeInSteps(bytes, name) {
+      let decoded: MessageSteps.Decoded<MessageShape<Desc>>
+      try {
+        decoded = yield* MessageSteps.decode(schema, bytes)
+      } catch (cause) {
+        return undecodable(cause)
       }
-      const problem: unknown = validate?.(value, name)
-      if (problem === undefined) return Either.right(value)
-      // A promise, for example, is no verdict: the resource is rejected, whatever the types say.
-      return Either.left(typeof problem === "string" ? problem : `validate gave no text: ${typeof problem}`)
+      const broken = rules ? yield* Rules.checkInSteps(schema, decoded, { registry, maxFaults }) : undefined
+      return judge(decoded.message, name, broken)
     },
     isFullState,
     nameOf
   })
+}

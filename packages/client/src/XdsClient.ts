@@ -275,7 +275,7 @@ export const make = <E = never, R = never>(
     const transport = yield* ClientTransport.ClientTransport
     const runtime = yield* Effect.runtime()
     const clock = yield* Effect.clock
-    const { soon } = yield* EventLoop.guarded
+    const loop = yield* EventLoop.guarded
     const bootstrap = Effect.isEffect(options.bootstrap) ? yield* options.bootstrap : options.bootstrap
     const resourceTimeout =
       options.resourceTimeout === undefined ? undefined : Duration.toMillis(options.resourceTimeout)
@@ -306,7 +306,7 @@ export const make = <E = never, R = never>(
         ...Environment.fromRuntime(runtime, now, () => clock.unsafeCurrentTimeNanos()),
         servers,
         alarm: (at) => alarm.set(at),
-        soon
+        loop
       },
       {
         servers: bootstrap.servers.map(coreServer),

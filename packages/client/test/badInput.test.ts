@@ -26,7 +26,14 @@ const response = (nonce: string, values: ReadonlyArray<Uint8Array>) =>
     })
   )
 
-const settle = Effect.repeatN(Effect.yieldNow(), 50)
+/** Some turns of the event loop, too: large resources are decoded in several. */
+const settle = Effect.zipRight(
+  Effect.repeatN(
+    Effect.promise(() => new Promise(setImmediate)),
+    20
+  ),
+  Effect.repeatN(Effect.yieldNow(), 50)
+)
 
 const layer = XdsClient.layer({ bootstrap: Bootstrap.make({ servers: ["s:1"], node: { id: "n" } }) }).pipe(
   Layer.provideMerge(ScriptedServer.layer),

@@ -7,6 +7,7 @@ import * as Response from "@effect-xds/core/wire/Response"
 import { ResourceType } from "@effect-xds/proto"
 import { type Cluster, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { type ClientTransport, Status } from "@effect-xds/transport"
+import { EventLoop } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Either } from "effect"
 import { Driver } from "../src/internal/Driver.js"
@@ -91,7 +92,7 @@ const play = (protocol: Request.Protocol) => {
       now: () => now,
       random: () => 0.5,
       alarm: (at) => (alarm = at),
-      soon: (later) => work.push(later),
+      loop: { ...EventLoop.process, soon: (later) => void work.push(later) },
       log: () => undefined,
       span: () => ({ end: () => undefined })
     },

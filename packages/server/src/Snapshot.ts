@@ -8,7 +8,7 @@
 import type { Resources, Versions } from "./snapshot/Slots.js"
 
 export { check, type DanglingReference } from "./snapshot/DanglingReferences.js"
-export { encode, type EncodedSnapshot, type Inspector } from "./snapshot/Encoding.js"
+export { encode, type EncodedSnapshot, type Inspected, type Inspector } from "./snapshot/Encoding.js"
 export { keys, type Names, type Resources, type Slot, type Versions, versionsByTypeUrl } from "./snapshot/Slots.js"
 export { SnapshotError } from "./snapshot/SnapshotError.js"
 export {

@@ -7,12 +7,14 @@
  */
 import type { Resource } from "@effect-xds/core/resource/Resource"
 import type * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import type * as EventLoop from "@effect-xds/transport/EventLoop"
 import type { Fault } from "@effect-xds/validate/Fault"
 import type { toText } from "@effect-xds/validate/InvalidMessage"
 import type * as Rules from "@effect-xds/validate/Rules"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as MetricLabel from "effect/MetricLabel"
+import * as Slice from "./internal/Slice.js"
 import { Remembered } from "./internal/Remembered.js"
 import * as Snapshot from "./Snapshot.js"
 import { type InvalidResource, InvalidResources } from "./StoreError.js"
@@ -155,14 +157,34 @@ class Pass {
   }
 
   /** Types are loaded at most once in a process, one `Any` within another after the other: then it looks again. */
-  readonly inspect: Snapshot.Inspector = (resource, type, content, place) => {
+  readonly inspect: Snapshot.Inspector = (inspected, loop) => {
+    const { content, large, resource, type } = inspected
     if (this.more || this.good.has(resource.fingerprint)) return undefined
-    const after = (wait: Effect.Effect<void>): Effect.Effect<void> =>
-      Effect.flatMap(wait, () => this.inspect(resource, type, content, place) ?? Effect.void)
-    if (loaded === undefined) return after(load)
+    if (loaded === undefined) return this.after(load, inspected, loop)
+    const { rules } = loaded
+    const options = { maxFaults: this.faults, off: this.off, now: this.now }
+    if (large === undefined) return this.take(rules.attempt(type, content, options), inspected, loop)
+    const work = rules.attemptInSteps(type, content, options, large)
+    return Effect.flatMap(Slice.steps(loop, work), (result) => this.take(result, inspected, loop) ?? Effect.void)
+  }
+
+  private after(
+    wait: Effect.Effect<void>,
+    inspected: Snapshot.Inspected,
+    loop: EventLoop.Service
+  ): Effect.Effect<void> {
+    return Effect.flatMap(wait, () => this.inspect(inspected, loop) ?? Effect.void)
+  }
+
+  private take(
+    result: Rules.Result | ReadonlySet<string>,
+    inspected: Snapshot.Inspected,
+    loop: EventLoop.Service
+  ): Effect.Effect<void> | undefined {
+    if (loaded === undefined) return undefined
     const { rules, toText } = loaded
-    const result = rules.attempt(type, content, { maxFaults: this.faults, off: this.off, now: this.now })
-    if (!("faults" in result)) return after(rules.loadTypes(result))
+    if (!("faults" in result)) return this.after(rules.loadTypes(result), inspected, loop)
+    const { place, resource } = inspected
     if (result.faults.length === 0 && !result.more) this.good.add(resource.fingerprint)
     else this.add(resource, result, place, toText)
     return undefined

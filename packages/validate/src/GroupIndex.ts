@@ -8,6 +8,7 @@
  * @since 0.1.0
  */
 import type { Registry } from "@bufbuild/protobuf"
+import * as MessageSteps from "@effect-xds/proto/MessageSteps"
 import type * as Effect from "effect/Effect"
 import type { GroupFault } from "./GroupFault.js"
 import * as GroupRule from "./GroupRule.js"
@@ -24,6 +25,13 @@ export interface Resource {
   readonly name: string
   readonly value: Uint8Array
 }
+
+/**
+ * Whether a resource is so large that it is read in steps.
+ *
+ * @since 0.1.0
+ */
+export const isLarge = ({ value }: Resource): boolean => value.byteLength >= MessageSteps.least
 
 /**
  * By which one resource names another.
@@ -219,6 +227,13 @@ export class GroupIndex {
     if (this.#cache.get(resource) !== undefined) return 0
     const facts = this.#cache.read(resource, this.#registry)
     return "has" in facts ? facts : facts.messages
+  }
+
+  /** {@link read} in steps, for what is large. */
+  *readInSteps(resource: Resource): MessageSteps.Steps<{ readonly messages: number } | ReadonlySet<string>> {
+    return this.#cache.get(resource) === undefined
+      ? yield* this.#cache.readInSteps(resource, this.#registry)
+      : { messages: 0 }
   }
 
   /** Adds or replaces a resource that was read; one that was not says nothing. */

@@ -13,7 +13,7 @@ import * as Effect from "effect/Effect"
 import type { GroupFault } from "./GroupFault.js"
 import * as GroupFaults from "./GroupFault.js"
 import { breathe, Pace, toEnd } from "./internal/Turns.js"
-import { type Cache, cache, GroupIndex, loadTypes, type Resource } from "./GroupIndex.js"
+import { type Cache, cache, GroupIndex, isLarge, loadTypes, type Resource } from "./GroupIndex.js"
 
 export { type Cache, cache, type GroupFault, type Resource }
 
@@ -80,6 +80,16 @@ export const check = (resources: Iterable<Resource>, options?: Options): Effect.
     const pace = new Pace()
     let messages = 0
     for (const resource of resources) {
+      if (isLarge(resource)) {
+        let read = yield* toEnd(index.readInSteps(resource), pace, perStep)
+        while (!("messages" in read)) {
+          yield* loadTypes(read)
+          read = yield* toEnd(index.readInSteps(resource), pace, perStep)
+        }
+        messages += read.messages
+        index.put(resource)
+        continue
+      }
       let read = index.read(resource)
       while (typeof read !== "number") {
         yield* loadTypes(read)

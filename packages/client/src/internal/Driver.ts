@@ -4,7 +4,9 @@
  */
 import type * as Client from "@effect-xds/core/client/Client"
 import * as FlowControl from "@effect-xds/core/client/FlowControl"
+import * as LargeResources from "@effect-xds/core/client/LargeResources"
 import type { DecoderConflict } from "@effect-xds/core/client/ResourceDecoder"
+import type * as Steps from "@effect-xds/core/Steps"
 import * as ClientRequest from "@effect-xds/core/wire/ClientRequest"
 import * as ClientResponse from "@effect-xds/core/wire/ClientResponse"
 import type { ErrorDetail, Protocol } from "@effect-xds/core/wire/Request"
@@ -46,6 +48,9 @@ const maxQuoted = 2_000
 
 /** Milliseconds from a change until resources are counted for the metric. */
 const countDelay = 5_000
+
+/** Milliseconds of decoding in one turn. */
+const slice = 4
 
 /** Why a stream ended. An orderly end counts as UNAVAILABLE for watchers: they have no server now. */
 const errorOf = ({ code, message }: Status.Status): ErrorDetail =>
@@ -154,21 +159,47 @@ export class Driver {
     for (const key of Array.from(this.streams.keys())) this.forget(key, "the client ends", true)
   }
 
-  /** Steps the core until no inputs are left. */
+  /** Steps the core until no inputs are left. Others wait in order while the large resources of a response are decoded. */
   private run(first: FlowControl.Input): void {
     this.inputs.push(first)
     if (this.stepping || this.closed) return
     this.stepping = true
+    this.goOn()
+  }
+
+  private goOn(): void {
     for (let input = this.inputs.shift(); input !== undefined; input = this.inputs.shift()) {
-      const now = this.environment.now()
-      const [state, outputs] = FlowControl.step(this.state, input, now)
-      this.state = state
-      // Counting visits every resource, so it is delayed and not done at every change.
-      if (this.countAt === never && outputs.length > 0) this.countAt = now + countDelay
-      for (const output of outputs) this.attempt(output)
+      const large = input._tag === "Response" ? LargeResources.decode(this.state.client, input) : undefined
+      if (large === undefined) this.step(input)
+      else if (!this.decode(large)) return
     }
     this.stepping = false
     this.setAlarm()
+  }
+
+  /** Decodes for a while; `false`: the rest is done in a later turn, which then goes on. */
+  private decode(large: Steps.Steps<FlowControl.Input>): boolean {
+    const { elapsed, later } = this.environment.loop
+    const end = elapsed() + slice
+    let next = large.next()
+    while (next.done !== true && elapsed() < end) next = large.next()
+    if (next.done === true) {
+      this.step(next.value)
+      return true
+    }
+    later(() => {
+      if (!this.closed && this.decode(large)) this.goOn()
+    })
+    return false
+  }
+
+  private step(input: FlowControl.Input): void {
+    const now = this.environment.now()
+    const [state, outputs] = FlowControl.step(this.state, input, now)
+    this.state = state
+    // Counting visits every resource, so it is delayed and not done at every change.
+    if (this.countAt === never && outputs.length > 0) this.countAt = now + countDelay
+    for (const output of outputs) this.attempt(output)
   }
 
   private setAlarm(): void {
@@ -303,7 +334,7 @@ export class Driver {
     const open = this.streams.get(key)
     if (open === undefined) return
     open.port.send(open.encoder.encode(request))
-    if (this.unwritten.size === 0) this.environment.soon(() => this.onWritten())
+    if (this.unwritten.size === 0) this.environment.loop.soon(() => this.onWritten())
     this.unwritten.set(key, open)
   }
 

@@ -5,6 +5,7 @@
 import type * as Client from "@effect-xds/core/client/Client"
 import * as Reason from "@effect-xds/proto/Reason"
 import type * as ClientTransport from "@effect-xds/transport/ClientTransport"
+import type * as EventLoop from "@effect-xds/transport/EventLoop"
 import * as LogThrottle from "@effect-xds/transport-node/LogThrottle"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -33,8 +34,8 @@ export interface Environment {
   /** In [0, 1). */
   readonly random: () => number
   readonly alarm: (at: number) => void
-  /** Runs the work at the end of this turn. It may throw. */
-  readonly soon: (work: () => void) => void
+  /** For work that is put off. */
+  readonly loop: EventLoop.Service
   readonly log: LogThrottle.LogThrottle
   readonly span: (attributes: Record<string, unknown>) => StreamSpan
 }

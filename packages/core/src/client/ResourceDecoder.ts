@@ -6,6 +6,7 @@
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as Data from "effect/Data"
 import type * as Either from "effect/Either"
+import type { Steps } from "../Steps.js"
 import * as VirtualHostDiscovery from "../resource/VirtualHostDiscovery.js"
 
 /**
@@ -24,6 +25,8 @@ export interface ResourceDecoder<out A = unknown> {
   readonly keysOf?: ((bytes: Uint8Array, name: string) => ReadonlyArray<string>) | undefined
   /** Decodes and validates. The client keeps the bytes: do not change them. Left: why the resource is rejected. */
   readonly decode: (bytes: Uint8Array, name: string) => Either.Either<A, string>
+  /** The same in steps, with the same result, for large resources. Absent: they are decoded at once. */
+  readonly decodeInSteps?: ((bytes: Uint8Array, name: string) => Steps<Either.Either<A, string>>) | undefined
 }
 
 /**
@@ -31,7 +34,7 @@ export interface ResourceDecoder<out A = unknown> {
  *
  * @since 0.1.0
  */
-export interface Options<out A = unknown> extends Pick<ResourceDecoder<A>, "typeUrl" | "decode"> {
+export interface Options<out A = unknown> extends Pick<ResourceDecoder<A>, "typeUrl" | "decode" | "decodeInSteps"> {
   /** Default: from the table of types; false for other types. */
   readonly isFullState?: boolean | undefined
   /** Default: reads the field of the table of types; field 1 of other types. A type without one (LEDS) has names in wrappers only. */
@@ -59,12 +62,20 @@ const nameOfType = (typeUrl: string): ResourceDecoder["nameOf"] => {
  *
  * @since 0.1.0
  */
-export const make = <A>({ decode, isFullState, keysOf, nameOf, typeUrl }: Options<A>): ResourceDecoder<A> => ({
+export const make = <A>({
+  decode,
+  decodeInSteps,
+  isFullState,
+  keysOf,
+  nameOf,
+  typeUrl
+}: Options<A>): ResourceDecoder<A> => ({
   typeUrl,
   isFullState: isFullState ?? ResourceType.byTypeUrl(typeUrl)?.family === "full-state",
   nameOf: nameOf ?? nameOfType(typeUrl),
   keysOf: keysOf ?? (ResourceType.isOf(typeUrl, ResourceType.VirtualHost) ? VirtualHostDiscovery.domainsOf : undefined),
-  decode
+  decode,
+  decodeInSteps
 })
 
 /**

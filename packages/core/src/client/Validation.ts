@@ -7,7 +7,6 @@
  * @see https://github.com/grpc/proposal/blob/master/A46-xds-nack-semantics-improvement.md
  * @since 0.1.0
  */
-import * as Reason from "@effect-xds/proto/Reason"
 import * as Either from "effect/Either"
 import * as Authority from "../protocol/Authority.js"
 import * as StatusCode from "../protocol/StatusCode.js"
@@ -16,6 +15,7 @@ import type { ReceivedResource } from "../wire/ReceivedResource.js"
 import * as ReceivedResources from "../wire/ReceivedResource.js"
 import type { ErrorDetail } from "../wire/Request.js"
 import { utf8 } from "../wire/Wire.js"
+import * as Decoding from "./Decoding.js"
 import type { Ownership } from "./Ownership.js"
 import * as Ownerships from "./Ownership.js"
 import type { ResourceDecoder } from "./ResourceDecoder.js"
@@ -78,20 +78,14 @@ export interface View {
 }
 
 /**
- * A new or changed resource. The bytes are a copy.
+ * A new or changed resource.
  *
  * @since 0.1.0
  */
-export interface Update {
+export interface Update extends Decoding.Valid {
   readonly name: string
   /** The name in the resource itself, if it was requested by an alias. */
   readonly ownName: string
-  readonly version: string
-  readonly value: unknown
-  /** Keys that only one resource may have. */
-  readonly keys: ReadonlyArray<string>
-  readonly bytes: Uint8Array
-  readonly ttl: number | undefined
 }
 
 /**
@@ -206,12 +200,13 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
     }
     const otherType = () => `is a ${resource.typeUrl || "message without a type"}, not a ${response.typeUrl}`
     const isNamedInside = resource.name === "" && value !== undefined && !isOtherType
-    const inside = isNamedInside ? nameOf(decoder, value) : undefined
+    const inside = isNamedInside ? Decoding.nameOf(decoder, value) : undefined
     const given = inside === undefined ? resource.name : Either.isRight(inside) ? inside.right : ""
     const name = Authority.normalize(given)
     if (name === "") {
       isEveryNameKnown = false
-      const unnamed = inside !== undefined && Either.isLeft(inside) ? inside.left : reasonWithoutName(decoder, value)
+      const unnamed =
+        inside !== undefined && Either.isLeft(inside) ? inside.left : Decoding.reasonWithoutName(decoder, resource)
       problems.push(
         `resource ${index}: ${truncate(resource.malformed ?? (isOtherType ? otherType() : unnamed), maxReason)}`
       )
@@ -236,7 +231,7 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
     if (name === expected?.name) position++
     const own = resource.version === "" ? undefined : resource.version
     const version = own ?? (response.protocol === "StateOfTheWorld" ? response.version : "")
-    let decoded: Either.Either<Omit<Update, "name" | "ownName">, string> | undefined
+    let decoded: Either.Either<Decoding.Valid, string> | undefined
     for (const each of names) {
       seen.add(each)
       const placed = each === expected?.name ? expected : view.named(each)
@@ -259,7 +254,7 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
       } else if (held === undefined && !view.isNamed(each) && --room < 0) {
         problems.push(`resource ${JSON.stringify(name)}: is one more than the client takes`)
       } else {
-        decoded ??= decode(decoder, value, name, version, ttl)
+        decoded ??= Decoding.decode(decoder, resource, name, version, ttl)
         if (Either.isRight(decoded)) updated.push({ name: each, ownName: name, ...decoded.right })
         else if (each === names[0]) reject(names, name, decoded.left)
       }
@@ -361,53 +356,6 @@ const rejectConflicts = (
     const reason = conflicts.get(update.ownName)
     if (reason === undefined) updated.push(update)
     else rejected.push({ name: update.name, reason })
-  }
-}
-
-/**
- * The name from the decoder. Left: what is wrong with the decoder, which is the application's: it may throw, or return a value
- * of another type.
- */
-const nameOf = (decoder: ResourceDecoder, value: Uint8Array): Either.Either<string, string> => {
-  try {
-    const name: unknown = decoder.nameOf(value)
-    if (name === undefined || typeof name === "string") return Either.right(name ?? "")
-    return Either.left(`the decoder of ${decoder.typeUrl} gave a name that is no text: ${typeof name}`)
-  } catch (cause) {
-    return Either.left(`the decoder of ${decoder.typeUrl} failed to find the name: ${Reason.of(cause)}`)
-  }
-}
-
-/** Of bytes that are no message, the name cannot be found either; then what is wrong with them says more. */
-const reasonWithoutName = (decoder: ResourceDecoder, value: Uint8Array | undefined): string => {
-  const decoded = value === undefined ? undefined : decode(decoder, value, "", "", undefined)
-  return decoded !== undefined && Either.isLeft(decoded)
-    ? `has no name that can be read: ${decoded.left}`
-    : "has no name"
-}
-
-/** The decoded resource, with the same precautions. */
-const decode = (
-  decoder: ResourceDecoder,
-  value: Uint8Array,
-  name: string,
-  version: string,
-  ttl: number | undefined
-): Either.Either<Omit<Update, "name" | "ownName">, string> => {
-  // A view would keep the whole response in memory.
-  const bytes = new Uint8Array(value)
-  try {
-    const decoded: unknown = decoder.decode(bytes, name)
-    if (!Either.isEither(decoded)) {
-      return Either.left(`the decoder of ${decoder.typeUrl} gave no Either: ${typeof decoded}`)
-    }
-    if (Either.isRight(decoded)) {
-      const keys = decoder.keysOf?.(bytes, name) ?? Ownerships.noKeys
-      return Either.right({ version, value: decoded.right, keys, bytes, ttl })
-    }
-    return Either.left(typeof decoded.left === "string" ? decoded.left : Reason.of(decoded.left))
-  } catch (cause) {
-    return Either.left(Reason.of(cause))
   }
 }
 

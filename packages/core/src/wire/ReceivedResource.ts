@@ -9,6 +9,7 @@
 import * as Reason from "@effect-xds/proto/Reason"
 import type { BinaryReader } from "@bufbuild/protobuf/wire"
 import { WireType } from "@bufbuild/protobuf/wire"
+import type * as Either from "effect/Either"
 import { Any, Duration, Resource, ResourceName, tagOf } from "./Fields.js"
 import { fields } from "./Wire.js"
 
@@ -31,6 +32,23 @@ export interface ReceivedResource {
   readonly value: Uint8Array | undefined
   /** Why the wrapper cannot be read; `undefined` if it can. */
   readonly malformed: string | undefined
+  /** What was made of a large body before: see `LargeResources`. */
+  readonly decoded?: Decoded | undefined
+}
+
+/**
+ * What the decoder of a type made of a body, for a name.
+ *
+ * @since 0.1.0
+ */
+export interface Decoded {
+  /** By which decoder. */
+  readonly by: unknown
+  readonly name: string
+  /** A copy of the body. */
+  readonly bytes: Uint8Array
+  /** Left: why the resource is rejected. */
+  readonly result: Either.Either<unknown, string>
 }
 
 /** End of the type URL of the wrapper in state of the world, after `type.googleapis.com`. */

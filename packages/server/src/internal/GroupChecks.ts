@@ -337,10 +337,20 @@ export class GroupChecks {
     const { loop } = this.options
     return Effect.gen(this, function* () {
       let slice = Slice.slice(loop)
+      const { isLarge, loadTypes } = (yield* load).GroupIndex
       for (const resource of resources) {
+        if (isLarge(resource)) {
+          let read = yield* Slice.steps(loop, index.readInSteps(resource))
+          while (!("messages" in read)) {
+            yield* loadTypes(read)
+            read = yield* Slice.steps(loop, index.readInSteps(resource))
+          }
+          slice = Slice.slice(loop)
+          continue
+        }
         let read = index.read(resource)
         while (typeof read !== "number") {
-          yield* (yield* load).GroupIndex.loadTypes(read)
+          yield* loadTypes(read)
           read = index.read(resource)
         }
         if (!slice.isOver()) continue

@@ -1,7 +1,9 @@
 /** The type and the content of a resource in any of its forms. */
 import type { DescMessage } from "@bufbuild/protobuf"
 import type { Any } from "@bufbuild/protobuf/wkt"
+import type * as Steps from "@effect-xds/core/Steps"
 import * as MessageBytes from "@effect-xds/proto/MessageBytes"
+import * as MessageSteps from "@effect-xds/proto/MessageSteps"
 import * as Reason from "@effect-xds/proto/Reason"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
@@ -62,26 +64,55 @@ export const loadSchemas = (entries: ReadonlyArray<Pick<Entry, "source">>): Effe
   )
 }
 
-/** The bytes, which are those that were given, or why there are none. */
-export const encode = (
-  source: Source,
-  typeUrl: string
-): Uint8Array | { readonly reason: SnapshotError["reason"]; readonly detail: string } => {
+/** Why there are no bytes. */
+export interface Problem {
+  readonly reason: SnapshotError["reason"]
+  readonly detail: string
+}
+
+/** The bytes, which are those that were given, and what of them is large. */
+export type Content = MessageSteps.Encoded
+
+/** Nothing. */
+const small: MessageSteps.Large = { has: () => false }
+
+/** Why bytes are not decoded, or a message is not encoded. */
+const problemOf = (typeUrl: string, given: Uint8Array | undefined, cause: unknown): Problem =>
+  given === undefined
+    ? { reason: "Unencodable", detail: `it cannot be encoded: ${Reason.of(cause)}` }
+    : {
+        reason: "Undecodable",
+        detail: `${given.byteLength} bytes are not a message of type ${TypeRegistry.typeName(typeUrl)}: ${Reason.of(cause)}`
+      }
+
+/** The bytes, or why there are none; `undefined`: it is large, and encoded in steps. */
+export const encodeSmall = (source: Source, typeUrl: string): Uint8Array | Problem | undefined => {
   const schema = schemas.get(typeUrl)
   const given = bytesOf(source)
   try {
     if (given !== undefined) {
-      if (schema !== undefined) MessageBytes.check(schema, given)
+      if (schema === undefined) return given
+      if (given.byteLength >= MessageSteps.least) return undefined
+      MessageBytes.check(schema, given)
       return given
     }
-    if ("$typeName" in source && schema !== undefined) return MessageBytes.encode(schema, source)
+    if ("$typeName" in source && schema !== undefined) return MessageSteps.encodeSmall(schema, source)
     return { reason: "Unencodable", detail: "it is neither a message nor bytes" }
   } catch (cause) {
-    return given === undefined
-      ? { reason: "Unencodable", detail: `it cannot be encoded: ${Reason.of(cause)}` }
-      : {
-          reason: "Undecodable",
-          detail: `${given.byteLength} bytes are not a message of type ${schema?.typeName ?? ""}: ${Reason.of(cause)}`
-        }
+    return problemOf(typeUrl, given, cause)
+  }
+}
+
+/** The same of what is large. */
+export const encodeInSteps = function* (source: Source, typeUrl: string): Steps.Steps<Content | Problem> {
+  const schema = schemas.get(typeUrl)
+  const given = bytesOf(source)
+  try {
+    if (schema !== undefined && given !== undefined) yield* MessageSteps.check(schema, given)
+    if (schema !== undefined && given === undefined && "$typeName" in source)
+      return yield* MessageSteps.encode(schema, source)
+    return { bytes: given ?? new Uint8Array(), large: small }
+  } catch (cause) {
+    return problemOf(typeUrl, given, cause)
   }
 }

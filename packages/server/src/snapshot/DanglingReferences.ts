@@ -4,8 +4,10 @@
  * @since 0.1.0
  */
 import type * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import * as EventLoop from "@effect-xds/transport/EventLoop"
 import type * as GroupRules from "@effect-xds/validate/GroupRules"
 import * as Effect from "effect/Effect"
+import * as Slice from "../internal/Slice.js"
 import * as SourceContent from "../internal/SourceContent.js"
 import * as SourceName from "../internal/SourceName.js"
 import * as Slots from "./Slots.js"
@@ -33,12 +35,17 @@ export interface DanglingReference {
 export const check = (self: Slots.Resources): Effect.Effect<ReadonlyArray<DanglingReference>> =>
   Effect.gen(function* () {
     const entries = Slots.entries(self)
+    const loop = yield* EventLoop.guarded
     yield* SourceContent.loadSchemas(entries) ?? Effect.void
     const resources: Array<GroupRules.Resource> = []
     for (const entry of entries) {
       const typeUrl = SourceContent.typeUrlOf(entry.source)
       const name = SourceName.resolve(entry, typeUrl)
-      const value = SourceContent.encode(entry.source, typeUrl)
+      let value = SourceContent.encodeSmall(entry.source, typeUrl)
+      if (value === undefined) {
+        const content = yield* Slice.steps(loop, SourceContent.encodeInSteps(entry.source, typeUrl))
+        value = "bytes" in content ? content.bytes : content
+      }
       if (typeof name === "string" && value instanceof Uint8Array) resources.push({ typeUrl, name, value })
     }
     const [rules, { all, references }, { toText }] = yield* Effect.promise(() =>

@@ -7,6 +7,7 @@ import type { DescMessage, Message } from "@bufbuild/protobuf"
 import * as Digest from "@effect-xds/core/resource/Digest"
 import * as Resource from "@effect-xds/core/resource/Resource"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import type * as MessageSteps from "@effect-xds/proto/MessageSteps"
 import * as EventLoop from "@effect-xds/transport/EventLoop"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -32,17 +33,27 @@ export interface EncodedSnapshot {
 }
 
 /**
- * Inspects each new or changed resource of a known type while a snapshot is encoded, by its type and the message or its bytes.
- * Gives back what to wait for before the next resource; `undefined`: nothing.
+ * A new or changed resource of a known type.
  *
  * @since 0.1.0
  */
-export type Inspector = (
-  resource: Resource.Resource,
-  type: DescMessage,
-  content: Message | Uint8Array,
-  place: string | undefined
-) => Effect.Effect<void> | undefined
+export interface Inspected {
+  readonly resource: Resource.Resource
+  readonly type: DescMessage
+  /** The message that was given, or its bytes. */
+  readonly content: Message | Uint8Array
+  readonly place: string | undefined
+  /** What is large in it: it takes longer than one turn of the event loop may. `undefined`: nothing, in small resources. */
+  readonly large: MessageSteps.Large | undefined
+}
+
+/**
+ * Inspects each new or changed resource of a known type while a snapshot is encoded. Gives back what to wait for before the next
+ * resource; `undefined`: nothing.
+ *
+ * @since 0.1.0
+ */
+export type Inspector = (inspected: Inspected, loop: EventLoop.Service) => Effect.Effect<void> | undefined
 
 const sameBytes = (left: Uint8Array, right: Uint8Array): boolean =>
   left.length === right.length && Buffer.compare(left, right) === 0
@@ -62,13 +73,13 @@ class Encoding implements EncodedSnapshot {
 
   constructor(
     private readonly held: ResourceGroup.ResourceGroup,
-    private readonly inspect: Inspector | undefined
+    private readonly inspect: Inspector | undefined,
+    private readonly loop: EventLoop.Service
   ) {}
 
   /** One more. This runs for every resource of every snapshot: `undefined` if there is nothing to wait for and no error. */
   add(entry: Slots.Slotted): Effect.Effect<void, SnapshotError> | undefined {
     const { expected, options, source } = entry
-    const { place } = options
     const typeUrl = SourceContent.typeUrlOf(source)
     const fail = (reason: SnapshotError["reason"], name: string, detail: string) =>
       new SnapshotError({ reason, typeUrl, name, detail })
@@ -83,10 +94,27 @@ class Encoding implements EncodedSnapshot {
       const detail = `${typeUrl} is not a type of the Envoy v3 API; check the type URL`
       return fail("UnknownType", SourceName.probable(entry, typeUrl), detail)
     }
-    const encoded = SourceContent.encode(source, typeUrl)
-    if (!(encoded instanceof Uint8Array)) {
-      return fail(encoded.reason, SourceName.probable(entry, typeUrl), encoded.detail)
-    }
+    const encoded = SourceContent.encodeSmall(source, typeUrl)
+    if (encoded instanceof Uint8Array) return this.take(entry, typeUrl, encoded, undefined)
+    const refuse = ({ detail, reason }: SourceContent.Problem) =>
+      fail(reason, SourceName.probable(entry, typeUrl), detail)
+    if (encoded !== undefined) return refuse(encoded)
+    return Effect.flatMap(Slice.steps(this.loop, SourceContent.encodeInSteps(source, typeUrl)), (encoded) =>
+      "reason" in encoded ? refuse(encoded) : (this.take(entry, typeUrl, encoded.bytes, encoded.large) ?? Effect.void)
+    )
+  }
+
+  /** What is encoded. */
+  private take(
+    entry: Slots.Slotted,
+    typeUrl: string,
+    encoded: Uint8Array,
+    large: MessageSteps.Large | undefined
+  ): Effect.Effect<void, SnapshotError> | undefined {
+    const { options, source } = entry
+    const { place } = options
+    const fail = (reason: SnapshotError["reason"], name: string, detail: string) =>
+      new SnapshotError({ reason, typeUrl, name, detail })
     const name = SourceName.resolve(entry, typeUrl)
     if (typeof name !== "string") return name
     const ttl = options.ttl === undefined ? undefined : Option.getOrUndefined(Duration.decodeUnknown(options.ttl))
@@ -111,13 +139,15 @@ class Encoding implements EncodedSnapshot {
     }
     // The caller's bytes are copied: they may change, or be a view into a much larger buffer. `slice` of a Buffer would
     // not copy.
-    const value = encoded === given && options.keepBytes !== true ? new Uint8Array(encoded) : encoded
+    const isGiven = encoded === SourceContent.bytesOf(source)
+    const value = isGiven && options.keepBytes !== true ? new Uint8Array(encoded) : encoded
     const result = Resource.make({ typeUrl, name, value, ...made }, hasher)
     if (Either.isLeft(result)) return fail("Invalid", name, result.left.reason)
     this.put(result.right, place)
-    if (schema === undefined) return undefined
+    const type = SourceContent.schema(typeUrl)
+    if (type === undefined) return undefined
     const content = "$typeName" in source && !SourceContent.isAny(source) ? source : value
-    return this.inspect?.(result.right, schema, content, place)
+    return this.inspect?.({ resource: result.right, type, content, place, large }, this.loop)
   }
 
   private put(resource: Resource.Resource, place: string | undefined): void {
@@ -128,8 +158,8 @@ class Encoding implements EncodedSnapshot {
 
 /**
  * Encodes and checks every resource of a snapshot, as a store does. Resources with the same content in `held` are
- * reused. A large snapshot is encoded in slices, so that the event loop is not blocked. The rules of Envoy's API are
- * checked by a validator, as the inspector.
+ * reused. A large snapshot is encoded in slices, and so is a large resource, so that the event loop is not blocked. The rules of
+ * Envoy's API are checked by a validator, as the inspector.
  *
  * @since 0.1.0
  */
@@ -140,7 +170,7 @@ export const encode = (
 ): Effect.Effect<EncodedSnapshot, SnapshotError> =>
   Effect.flatMap(EventLoop.guarded, (loop) => {
     const entries = Slots.entries(self)
-    const encoding = new Encoding(held, inspect)
+    const encoding = new Encoding(held, inspect, loop)
     let next = 0
     const go = (): Effect.Effect<EncodedSnapshot, SnapshotError> => {
       const slice = Slice.slice(loop)

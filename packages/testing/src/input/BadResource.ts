@@ -304,6 +304,11 @@ export const all = ({ levels = 10_000, size = 1_048_576 }: Scale = {}): Readonly
     cluster("many unknown fields", undefined, repeated(varintField(9_999, 1), size)),
     cluster("many entries of one key", undefined, repeated(metadata("x", member("k", text(3, "1"))), size)),
     cluster("a Struct in many pieces", 'metadata.filter_metadata["x"]', structInPieces(size)),
+    cluster(
+      "a Struct in many pieces of what it is in",
+      "lb_subset_config.default_subset",
+      inARow(size, (index) => field(22, field(2, member(`k${index}`, text(3, "v")))))
+    ),
     cluster("a oneof that is set again and again", undefined, repeated(concat([varintField(2, 3), field(38)]), size)),
     cluster("a large Struct", undefined, metadata("x", manyMembers(size))),
     cluster("many options", undefined, manyOptions(size))

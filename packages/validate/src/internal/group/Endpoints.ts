@@ -6,16 +6,20 @@ import type {
   LbEndpoint,
   LedsClusterLocalityConfig
 } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint_components"
+import type * as MessageSteps from "@effect-xds/proto/MessageSteps"
 import * as Addresses from "./Addresses.js"
 import * as Clusters from "./Clusters.js"
 import type { Segment, Site } from "./Facts.js"
 import * as Reading from "./Reading.js"
 
-const ofAssignment = (self: ClusterLoadAssignment, site: Site): void => {
+/** Endpoints of one step. */
+const atOnce = 64
+
+const ofAssignment = function* (self: ClusterLoadAssignment, site: Site): MessageSteps.Steps<void> {
   const cluster = site.inside<Cluster>(Clusters.clusterName)
   const discovery = cluster === undefined ? "EDS" : Clusters.discoveryOf(cluster)
   drops(self, site)
-  if (cluster === undefined) ofGrpc(self, site)
+  if (cluster === undefined) yield* ofGrpc(self, site)
   // What is in an EDS cluster counts for nothing, and what another type does with its endpoints is its own.
   if ((cluster !== undefined && discovery === "EDS") || discovery === "other") return
   for (const [index, { lbConfig, lbEndpoints }] of self.endpoints.entries()) {
@@ -27,6 +31,7 @@ const ofAssignment = (self: ClusterLoadAssignment, site: Site): void => {
     }
     for (const [at, endpoint] of lbEndpoints.entries()) {
       ofEndpoint(site, endpoint, discovery, [...path, "lb_endpoints", at])
+      if (at % atOnce === atOnce - 1) yield
     }
   }
 }
@@ -109,7 +114,7 @@ const drops = ({ policy }: ClusterLoadAssignment, site: Site): void => {
 // gRPC
 
 /** ★ What A27 refuses and Envoy does not; localities without weight are left out before it looks. */
-const ofGrpc = ({ endpoints }: ClusterLoadAssignment, site: Site): void => {
+const ofGrpc = function* ({ endpoints }: ClusterLoadAssignment, site: Site): MessageSteps.Steps<void> {
   const localities = new Set<string>()
   const priorities = new Set<number>()
   const addresses = new Set<string>()
@@ -121,6 +126,7 @@ const ofGrpc = ({ endpoints }: ClusterLoadAssignment, site: Site): void => {
     if (localities.has(key)) site.fault("locality-unique", "must not be there twice", ["endpoints", index, "locality"])
     localities.add(key)
     for (const [at, { hostIdentifier }] of lbEndpoints.entries()) {
+      if (at % atOnce === atOnce - 1) yield
       const address = hostIdentifier.case === "endpoint" ? hostIdentifier.value.address?.address : undefined
       if (address?.case !== "socketAddress") continue
       const { address: host, portSpecifier } = address.value
@@ -135,5 +141,5 @@ const ofGrpc = ({ endpoints }: ClusterLoadAssignment, site: Site): void => {
 }
 
 export const readings: ReadonlyArray<Reading.Reading> = [
-  Reading.of<ClusterLoadAssignment>("envoy.config.endpoint.v3.ClusterLoadAssignment", ofAssignment)
+  Reading.inSteps<ClusterLoadAssignment>("envoy.config.endpoint.v3.ClusterLoadAssignment", ofAssignment)
 ]

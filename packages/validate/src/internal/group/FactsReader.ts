@@ -1,6 +1,7 @@
 /** Reads what encoded resources say, once for each array of bytes. */
 import type { DescMessage, Registry } from "@bufbuild/protobuf"
 import * as MessageBytes from "@effect-xds/proto/MessageBytes"
+import * as MessageSteps from "@effect-xds/proto/MessageSteps"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import * as Effect from "effect/Effect"
 import type { TypeOf } from "../Report.js"
@@ -53,6 +54,18 @@ const read = (type: DescMessage, value: Uint8Array, typeOf: TypeOf): Facts => {
   return site.facts()
 }
 
+/** The same in steps. */
+const readInSteps = function* (type: DescMessage, value: Uint8Array, typeOf: TypeOf): MessageSteps.Steps<Facts> {
+  const site = new Site()
+  try {
+    const { large, message } = yield* MessageSteps.decode(type, value)
+    yield* reader.readInSteps(type, message, site, typeOf, large)
+  } catch {
+    return nothing
+  }
+  return site.facts()
+}
+
 const isNothing = ({ claims, faults, isForGrpc, references }: Facts): boolean =>
   !isForGrpc && faults.length === 0 && references.length === 0 && claims.length === 0
 
@@ -67,19 +80,36 @@ export class FactsCache {
   /** Reads a resource. The names of types that have to be loaded first: with {@link load}; then it is to be read again. */
   read(resource: Content, registry: Registry | undefined): Facts | ReadonlySet<string> {
     const missing = new Set<string>()
-    const typeOf: TypeOf = (typeUrl) => {
-      const name = TypeRegistry.typeName(typeUrl)
-      const type = registry?.getMessage(name) ?? loaded.get(name)
-      if (type === undefined && !loaded.has(name) && TypeRegistry.has(name)) missing.add(name)
-      return type
-    }
+    const typeOf = typesOf(registry, missing)
     const type = typeOf(resource.typeUrl)
-    const facts = type === undefined ? nothing : read(type, resource.value, typeOf)
+    return this.take(resource, type === undefined ? nothing : read(type, resource.value, typeOf), missing)
+  }
+
+  /** The same in steps. */
+  *readInSteps(resource: Content, registry: Registry | undefined): MessageSteps.Steps<Facts | ReadonlySet<string>> {
+    const missing = new Set<string>()
+    const typeOf = typesOf(registry, missing)
+    const type = typeOf(resource.typeUrl)
+    const facts = type === undefined ? nothing : yield* readInSteps(type, resource.value, typeOf)
+    return this.take(resource, facts, missing)
+  }
+
+  private take({ value }: Content, facts: Facts, missing: ReadonlySet<string>): Facts | ReadonlySet<string> {
     if (missing.size > 0) return missing
-    this.facts.set(resource.value, isNothing(facts) ? nothing : facts)
+    this.facts.set(value, isNothing(facts) ? nothing : facts)
     return facts
   }
 }
+
+/** Types that are known; the names of those that have to be loaded are put into `missing`. */
+const typesOf =
+  (registry: Registry | undefined, missing: Set<string>): TypeOf =>
+  (typeUrl) => {
+    const name = TypeRegistry.typeName(typeUrl)
+    const type = registry?.getMessage(name) ?? loaded.get(name)
+    if (type === undefined && !loaded.has(name) && TypeRegistry.has(name)) missing.add(name)
+    return type
+  }
 
 /** Loads types: once for each in a process. */
 export const load = (names: Iterable<string>): Effect.Effect<void> =>

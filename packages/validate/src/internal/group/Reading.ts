@@ -4,6 +4,7 @@
  */
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf"
 import * as MessageBytes from "@effect-xds/proto/MessageBytes"
+import * as MessageSteps from "@effect-xds/proto/MessageSteps"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import { maxDepth, type TypeOf } from "../Report.js"
 import type { Segment, Site } from "./Facts.js"
@@ -12,6 +13,8 @@ import type { Segment, Site } from "./Facts.js"
 export interface Reading {
   readonly typeName: string
   readonly read: (message: Message, site: Site) => void
+  /** The same in steps, where it may be long. */
+  readonly inSteps?: (message: Message, site: Site) => MessageSteps.Steps<void>
 }
 
 /** A reading of messages of a type. */
@@ -21,6 +24,23 @@ export const of = <M extends Message>(typeName: M["$typeName"], read: (message: 
     typeName,
     read: (message, site) => {
       if (is(message)) read(message, site)
+    }
+  }
+}
+
+/** A reading that may be long, in steps. */
+export const inSteps = <M extends Message>(
+  typeName: M["$typeName"],
+  steps: (message: M, site: Site) => MessageSteps.Steps<void>
+): Reading => {
+  const is = (message: Message): message is M => message.$typeName === typeName
+  return {
+    typeName,
+    read: (message, site) => {
+      if (is(message)) for (const work = steps(message, site); work.next().done !== true;);
+    },
+    *inSteps(message, site) {
+      if (is(message)) yield* steps(message, site)
     }
   }
 }
@@ -36,10 +56,22 @@ const anyName = "google.protobuf.Any"
 /** Goes to one field. */
 type Step = (message: Properties, site: Site, typeOf: TypeOf) => void
 
+/** The fields of a oneof that lead to something, by their names in a message. */
+interface Oneof {
+  readonly localName: string
+  readonly entries: ReadonlyMap<string, readonly [string, DescMessage]>
+}
+
 interface Plan {
   readonly reading: Reading | undefined
   readonly steps: ReadonlyArray<Step>
+  /** The fields and oneofs that they go to. */
+  readonly fields: ReadonlyArray<DescField>
+  readonly oneofs: ReadonlyArray<Oneof>
 }
+
+/** Messages of one step; of these none is large. */
+const atOnce = 16
 
 /** Reads messages with some readings. Owns the plans of the types that it has met. */
 export class Reader {
@@ -66,35 +98,96 @@ export class Reader {
     site.depth--
   }
 
+  /** The same in steps, of a message that is large. */
+  *readInSteps(
+    type: DescMessage,
+    message: Message,
+    site: Site,
+    typeOf: TypeOf,
+    large: MessageSteps.Large
+  ): MessageSteps.Steps<void> {
+    site.messages++
+    if (site.depth >= maxDepth) return
+    const { fields, oneofs, reading } = this.planOf(type)
+    site.depth++
+    if (reading !== undefined) {
+      site.around.push(message)
+      if (reading.inSteps === undefined) reading.read(message, site)
+      else yield* reading.inSteps(message, site)
+    }
+    yield
+    const properties: Properties = isProperties(message) ? message : {}
+    if (type.typeName === anyName) yield* this.intoAnyInSteps(properties, site, typeOf)
+    let count = 0
+    const enter = (type: DescMessage, value: unknown, segments: ReadonlyArray<Segment>) =>
+      this.enterInSteps(type, value, site, typeOf, segments, large)
+    for (const field of fields) {
+      for (const [value, segments] of valuesOf(field, properties[field.localName])) {
+        if (field.message !== undefined) yield* enter(field.message, value, segments)
+        if (++count % atOnce === 0) yield
+      }
+    }
+    for (const oneof of oneofs) {
+      const [entry, value] = setIn(oneof, properties)
+      if (entry !== undefined) yield* enter(entry[1], value, [entry[0]])
+    }
+    if (reading !== undefined) site.around.pop()
+    site.depth--
+  }
+
+  private *enterInSteps(
+    type: DescMessage,
+    value: unknown,
+    site: Site,
+    typeOf: TypeOf,
+    segments: ReadonlyArray<Segment>,
+    large: MessageSteps.Large
+  ): MessageSteps.Steps<void> {
+    if (!isMessage(value)) return
+    if (!large.has(value)) return this.enter(type, value, site, typeOf, segments)
+    for (const segment of segments) site.path.push(segment)
+    yield* this.readInSteps(type, value, site, typeOf, large)
+    site.path.length -= segments.length
+  }
+
   private planOf(type: DescMessage): Plan {
     const known = this.plans.get(type)
     if (known !== undefined) return known
-    const plan = { reading: this.readings.get(type.typeName), steps: this.stepsOf(type) }
+    const plan = this.makePlan(type)
     this.plans.set(type, plan)
     return plan
   }
 
-  private stepsOf(type: DescMessage): ReadonlyArray<Step> {
-    if (type.typeName === anyName) return [this.intoAny]
-    const plain = type.fields.filter((field) => field.oneof === undefined).map((field) => this.fieldStep(field))
-    const oneofs = type.oneofs.map(({ fields, localName }): Step | undefined => {
-      const entries = new Map<string, readonly [string, DescMessage]>()
-      for (const { localName, message, name } of fields) {
-        if (message !== undefined && this.isNeeded(message)) entries.set(localName, [name, message])
-      }
-      if (entries.size === 0) return undefined
-      return (message, site, typeOf) => {
-        const set = message[localName]
-        const entry = isProperties(set) && typeof set["case"] === "string" ? entries.get(set["case"]) : undefined
-        if (entry !== undefined && isProperties(set)) this.enter(entry[1], set["value"], site, typeOf, [entry[0]])
-      }
-    })
-    return [...plain, ...oneofs].filter((step) => step !== undefined)
+  private makePlan(type: DescMessage): Plan {
+    const reading = this.readings.get(type.typeName)
+    if (type.typeName === anyName) return { reading, steps: [this.intoAny], fields: [], oneofs: [] }
+    const fields = type.fields.filter(
+      ({ message, oneof }) => oneof === undefined && message !== undefined && this.isNeeded(message)
+    )
+    const oneofs = type.oneofs
+      .map(({ fields, localName }): Oneof => {
+        const entries = new Map<string, readonly [string, DescMessage]>()
+        for (const { localName, message, name } of fields) {
+          if (message !== undefined && this.isNeeded(message)) entries.set(localName, [name, message])
+        }
+        return { localName, entries }
+      })
+      .filter(({ entries }) => entries.size > 0)
+    const steps = [
+      ...fields.map((field) => this.fieldStep(field)),
+      ...oneofs.map((oneof): Step => {
+        return (message, site, typeOf) => {
+          const [entry, value] = setIn(oneof, message)
+          if (entry !== undefined) this.enter(entry[1], value, site, typeOf, [entry[0]])
+        }
+      })
+    ].filter((step) => step !== undefined)
+    return { reading, steps, fields, oneofs }
   }
 
   private fieldStep(field: DescField): Step | undefined {
     const { localName, message: type, name } = field
-    if (type === undefined || !this.isNeeded(type)) return undefined
+    if (type === undefined) return undefined
     switch (field.fieldKind) {
       case "list":
         return (message, site, typeOf) => {
@@ -122,21 +215,30 @@ export class Reader {
     site.path.length -= segments.length
   }
 
-  private readonly intoAny: Step = ({ typeUrl, value }, site, typeOf) => {
-    if (typeof typeUrl !== "string" || !(value instanceof Uint8Array)) return
-    const type = typeOf(typeUrl)
-    if (type === undefined) {
-      if (typeUrl === "" || TypeRegistry.has(typeUrl)) return
-      return site.fault("extension-known", `is a ${TypeRegistry.typeName(typeUrl)}, which Envoy's API does not have`)
-    }
+  private readonly intoAny: Step = (any, site, typeOf) => {
+    const packed = packedIn(any, site, typeOf)
+    if (packed === undefined) return
     let message: Message
     try {
-      message = MessageBytes.decode(type, value)
+      message = MessageBytes.decode(packed.type, packed.value)
     } catch {
       // The rules of the message tell it.
       return
     }
-    this.enter(type, message, site, typeOf, [`[${type.typeName}]`])
+    this.enter(packed.type, message, site, typeOf, [`[${packed.type.typeName}]`])
+  }
+
+  private *intoAnyInSteps(any: Properties, site: Site, typeOf: TypeOf): MessageSteps.Steps<void> {
+    const packed = packedIn(any, site, typeOf)
+    if (packed === undefined) return
+    let decoded: MessageSteps.Decoded
+    try {
+      decoded = yield* MessageSteps.decode(packed.type, packed.value)
+    } catch {
+      return
+    }
+    const { large, message } = decoded
+    yield* this.enterInSteps(packed.type, message, site, typeOf, [`[${packed.type.typeName}]`], large)
   }
 
   /** Whether a message of the type can hold one that is read. */
@@ -154,4 +256,41 @@ export class Reader {
     this.needed.set(type, isNeeded)
     return isNeeded
   }
+}
+
+/** What is set of a oneof, if it leads to something. */
+const setIn = (
+  { entries, localName }: Oneof,
+  message: Properties
+): readonly [readonly [string, DescMessage] | undefined, unknown] => {
+  const set = message[localName]
+  const entry = isProperties(set) && typeof set["case"] === "string" ? entries.get(set["case"]) : undefined
+  return [entry, isProperties(set) ? set["value"] : undefined]
+}
+
+/** The messages in a field, and the way to each. */
+const valuesOf = function* (
+  { fieldKind, name }: DescField,
+  value: unknown
+): Generator<readonly [unknown, ReadonlyArray<Segment>], void> {
+  if (fieldKind === "list") {
+    if (Array.isArray(value)) for (let index = 0; index < value.length; index++) yield [value[index], [name, index]]
+  } else if (fieldKind === "map") {
+    const map = isProperties(value) ? value : {}
+    for (const key of Object.keys(map)) yield [map[key], [name, `[${JSON.stringify(key)}]`]]
+  } else yield [value, [name]]
+}
+
+/** What is in an `Any` of a known type; of one that Envoy does not know that is told. */
+const packedIn = (
+  { typeUrl, value }: Properties,
+  site: Site,
+  typeOf: TypeOf
+): { readonly type: DescMessage; readonly value: Uint8Array } | undefined => {
+  if (typeof typeUrl !== "string" || !(value instanceof Uint8Array)) return undefined
+  const type = typeOf(typeUrl)
+  if (type !== undefined) return { type, value }
+  if (typeUrl !== "" && !TypeRegistry.has(typeUrl))
+    site.fault("extension-known", `is a ${TypeRegistry.typeName(typeUrl)}, which Envoy's API does not have`)
+  return undefined
 }
