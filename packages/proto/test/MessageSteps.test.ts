@@ -7,7 +7,10 @@ import * as MessageBytes from "@effect-xds/proto/MessageBytes"
 import * as MessageSteps from "@effect-xds/proto/MessageSteps"
 import { ResourceType } from "@effect-xds/proto"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
-import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
+import {
+  type ClusterLoadAssignment,
+  ClusterLoadAssignmentSchema
+} from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { describe, expect, it } from "@effect/vitest"
 import * as DecodeSteps from "../src/internal/DecodeSteps.js"
 import * as EncodeSteps from "../src/internal/EncodeSteps.js"
@@ -79,7 +82,7 @@ describe("arbitrary messages", () => {
 })
 
 /** Many endpoints, in one locality. */
-const assignment = (count: number): Message =>
+const assignment = (count: number): ClusterLoadAssignment =>
   create(ClusterLoadAssignmentSchema, {
     clusterName: "web",
     endpoints: [
