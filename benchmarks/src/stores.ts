@@ -4,8 +4,7 @@
  *
  * - `one`: one of 10 000 resources changes, one after the other; until the replica has it
  * - `all`: all 10 000 change in one call
- * - `ready`: a replica opens a database with 10 groups of 10 000 resources
- * - `memory`: what a process holds then
+ * - `ready`: a replica opens a database with 10 groups of 10 000 resources; and what it holds then
  * - `drivers`: SQLite's drivers that are there, without a store
  *
  * The files are on the disk of the system's folder for temporary files, and every commit is waited for until it is there.

@@ -64,8 +64,11 @@ const errorOf = (cause: unknown): SqlError => {
   return new SqlError({ cause })
 }
 
-/** Milliseconds after a sign of a change at which it is looked for: the file changes before the change can be read. */
-const looks = [0, 2, 5, 10, 20, 50]
+/**
+ * Milliseconds after a sign of a change at which it is looked for: the file changes before the change can be read, by as long
+ * as the disk takes. A look costs microseconds.
+ */
+const looks = [0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 18, 22, 27, 33, 40, 50, 75, 100]
 
 const open = (
   driver: SqliteDriver.SqliteDriver,
@@ -163,25 +166,26 @@ export const make = (options: Options): Effect.Effect<Database, OpenError, Scope
 const watching = (file: string, wake: () => void): Effect.Effect<void, never, Scope.Scope> => {
   const log = `${basename(file)}-wal`
   let timer: NodeJS.Timeout | undefined
-  let isAgain = false
+  /** The place of the look that comes next. */
+  let next = 0
   const look = (at: number): void => {
     const [before = 0, after] = [looks[at - 1], looks[at]]
-    timer = undefined
-    if (after !== undefined) {
-      timer = setTimeout(() => {
-        wake()
-        look(at + 1)
-      }, after - before)
-    } else if (isAgain) {
-      isAgain = false
-      look(0)
-    }
+    next = at
+    timer =
+      after === undefined
+        ? undefined
+        : setTimeout(() => {
+            wake()
+            look(at + 1)
+          }, after - before)
   }
   const start = Effect.try(() => {
     const watcher = watch(dirname(file), { persistent: false }, (_, changed) => {
       if (changed !== log) return
-      if (timer === undefined) look(0)
-      else isAgain = true
+      // The first look is not put off, however often the log is written.
+      if (timer !== undefined && next === 0) return
+      clearTimeout(timer)
+      look(0)
     })
     watcher.on("error", () => watcher.close())
     return watcher
