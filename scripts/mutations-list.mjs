@@ -5369,6 +5369,48 @@ const inDatabase = [
     by: "packages/store-sql/test/sqlite.test.ts",
     line: "yield* sql`UPDATE xds_head SET floor = ${from} WHERE id = 1 AND floor < ${from}`",
     becomes: ""
+  },
+  {
+    fault: "PostgreSQL: LISTEN does nothing, and only a look finds a change",
+    file: "packages/store-sql/src/Postgres.ts",
+    by: "packages/store-sql/test/network.test.ts",
+    line: 'client.on("notification", wake)',
+    becomes: ""
+  },
+  {
+    fault: "PostgreSQL: a connection that listens is not made again when it is lost",
+    file: "packages/store-sql/src/Postgres.ts",
+    by: "packages/store-sql/test/network.test.ts",
+    line: "return Effect.forever(Effect.zipRight(Effect.ignore(once), Effect.sleep(pause)))",
+    becomes: "return Effect.zipRight(Effect.ignore(once), Effect.never)"
+  },
+  {
+    fault: "a network that gives no answer is waited for without end",
+    file: "packages/store-sql/src/internal/Transaction.ts",
+    by: "packages/store-sql/test/network.test.ts",
+    line: "Effect.flatMap(Effect.fork(Effect.interruptible(Effect.delay(Effect.sync(database.hangUp), millis)))",
+    becomes: "Effect.flatMap(Effect.fork(Effect.interruptible(Effect.delay(Effect.void, millis)))"
+  },
+  {
+    fault: "a store on SQL: the database is looked at only when somebody tells of a change",
+    file: "packages/store-sql/src/SqlStore.ts",
+    by: "packages/store-sql/test/sqlite.test.ts",
+    line: "Effect.raceFirst(wake.await, Effect.sleep(interval))",
+    becomes: "wake.await"
+  },
+  {
+    fault: "SQLite: nobody is told of a change",
+    file: "packages/store-sql/src/Sqlite.ts",
+    by: "packages/store-sql/test/sqlite.test.ts",
+    line: "listen: (wake) => watching(file, () => hasChanged() && wake()),",
+    becomes: "listen: () => watching(file, () => undefined),"
+  },
+  {
+    fault: "a store on SQL: a clock that is set while a write waits ends it, or makes it wait for a day",
+    file: "packages/store-sql/src/internal/Monotonic.ts",
+    by: "packages/store-sql/test/sqlite.test.ts",
+    line: "Effect.map(Clock.currentTimeNanos, (nanos) => Number(nanos) / 1e6)",
+    becomes: "Clock.currentTimeMillis"
   }
 ]
 

@@ -28,6 +28,7 @@ import { hostname } from "node:os"
 import type { Database } from "./Database.js"
 import { Housekeeper } from "./internal/Housekeeper.js"
 import * as Log from "./internal/Log.js"
+import * as Monotonic from "./internal/Monotonic.js"
 import { Replica } from "./internal/Replica.js"
 import * as Schema from "./internal/Schema.js"
 import * as States from "./internal/States.js"
@@ -200,7 +201,7 @@ export const make = (database: Database, options: Options = {}): Effect.Effect<S
     ).pipe(Effect.mapError(toTrouble), Effect.asVoid)
 
     // Opening: in each attempt everything, until the time is over.
-    const until = (yield* Clock.currentTimeMillis) + Duration.toMillis(options.openTimeout ?? "10 seconds")
+    const until = (yield* Monotonic.now) + Duration.toMillis(options.openTimeout ?? "10 seconds")
     const opened = yield* Effect.zipRight(Schema.prepare(database), claim(database, options, name)).pipe(
       Effect.mapError(toTrouble),
       Effect.tap(() => look),
@@ -209,7 +210,7 @@ export const make = (database: Database, options: Options = {}): Effect.Effect<S
           kind !== "Away" && kind !== "Busy"
             ? Effect.succeed(false)
             : Effect.as(Effect.sleep(100), true).pipe(
-                Effect.zipRight(Effect.map(Clock.currentTimeMillis, (now) => now < until))
+                Effect.zipRight(Effect.map(Monotonic.now, (now) => now < until))
               )
       }),
       Effect.mapError(({ detail, kind }) => {

@@ -11,6 +11,7 @@ import type { OpenError } from "@effect-xds/store-sql/OpenError"
 import * as SqlStore from "@effect-xds/store-sql/SqlStore"
 import { describe, expect, it } from "@effect/vitest"
 import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -194,6 +195,73 @@ export const describeReplicas = (name: string, place: Place): void => {
         yield* follow(other, one)
         expect(one.unsafeGet("g")).toBeUndefined()
       })
+    )
+
+    live("★ told alone, and looking alone: each of both is enough to see a change", () =>
+      Effect.gen(function* () {
+        const open = yield* place
+        const writer = yield* opened(open)
+        const told = yield* opened(open, { interval: "1 hour" })
+        // Nobody tells this one.
+        const looking = yield* SqlStore.make({ ...(yield* open), listen: () => Effect.void }, { interval: "50 millis" })
+        // Several: what is seen when it begins to listen is not all.
+        for (let count = 0; count < 5; count++) {
+          yield* writer.set("g", clusters(`${count}`))
+          yield* follow(writer, told)
+          yield* follow(writer, looking)
+        }
+        expect(yield* contentOf(told)).toEqual(yield* contentOf(writer))
+        expect(yield* contentOf(looking)).toEqual(yield* contentOf(writer))
+      })
+    )
+
+    live(
+      "★ a clock that jumps: changes keep their order, and who waits for the database waits as long as it should",
+      () =>
+        Effect.gen(function* () {
+          const open = yield* place
+          let jump = 0
+          const clock = Clock.make()
+          const jumping: Clock.Clock = {
+            ...clock,
+            unsafeCurrentTimeMillis: () => clock.unsafeCurrentTimeMillis() + jump,
+            unsafeCurrentTimeNanos: () => clock.unsafeCurrentTimeNanos(),
+            currentTimeMillis: Effect.map(clock.currentTimeMillis, (now) => now + jump),
+            currentTimeNanos: clock.currentTimeNanos,
+            sleep: (duration) => clock.sleep(duration)
+          }
+          const database = yield* open
+          const work = Effect.gen(function* () {
+            const store = yield* SqlStore.make(database, { writeTimeout: "300 millis", interval: "50 millis" })
+            const other = yield* opened(open)
+            const day = 86_400_000
+            const revisions: Array<number> = []
+            for (jump of [0, day, -day, 365 * day, 0]) {
+              revisions.push((yield* store.set("g", clusters(`${jump}`))).revision)
+              yield* follow(store, other)
+              expect(namesOf(other, "g")).toEqual([`${jump}`])
+            }
+            expect(revisions).toEqual([1, 2, 3, 4, 5])
+            expect((yield* store.history("g")).map(({ revision }) => revision)).toEqual([5, 4, 3, 2, 1])
+            // Somebody holds the head while the clock is set forward by a day, and then back.
+            const { sql } = yield* open
+            for (jump of [-day, 0]) {
+              const began = performance.now()
+              const error = yield* sql.withTransaction(
+                Effect.gen(function* () {
+                  yield* sql`UPDATE xds_head SET epoch = epoch WHERE id = 1`
+                  const call = yield* Effect.fork(failing(store.set("g", clusters("late"))))
+                  yield* Effect.sleep(50)
+                  jump = jump === 0 ? day : -2 * day
+                  return yield* Fiber.join(call)
+                })
+              )
+              expect(error._tag).toBe("StoreUnavailable")
+              expect(performance.now() - began).toBeGreaterThan(290)
+            }
+          })
+          yield* Effect.withClock(work, jumping)
+        })
     )
 
     live("★ two writers race: no acknowledged change is lost, and of two at one revision one wins", () =>

@@ -22,6 +22,7 @@ import type { Database } from "../Database.js"
 import * as SqlStoreMetrics from "../SqlStoreMetrics.js"
 import * as GroupDifference from "./GroupDifference.js"
 import * as Log from "./Log.js"
+import * as Monotonic from "./Monotonic.js"
 import type { Replica } from "./Replica.js"
 import * as Transaction from "./Transaction.js"
 import { of as troubleOf, Trouble } from "./Trouble.js"
@@ -57,6 +58,7 @@ interface Waiting extends Call {
   /** A transaction with it ended without an answer: the token says whether it took place. */
   isUncertain: boolean
   readonly token: string
+  /** By the clock that does not jump. */
   readonly until: number
   readonly done: Deferred.Deferred<HeldGroups.Stored | undefined, Failure>
 }
@@ -123,7 +125,7 @@ export class Writer {
     call: Call,
     prepare: Effect.Effect<Prepared<Failure>, Failure>
   ): Effect.Effect<HeldGroups.Stored | undefined, Failure> {
-    return Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    return Effect.flatMap(Monotonic.now, (now) => {
       const { group } = call
       if (this.isClosed) return Effect.fail(closed(group))
       if (this.queue.length >= this.options.maxWaiting) {
@@ -218,7 +220,7 @@ export class Writer {
 
   /** After an attempt that failed: those whose time is over get an error, the others are tried again. */
   private failed(taken: ReadonlyArray<Waiting>, trouble: Trouble): Effect.Effect<void> {
-    return Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    return Effect.flatMap(Monotonic.now, (now) => {
       const over = taken.filter(({ until }) => (trouble.kind !== "Away" && trouble.kind !== "Busy") || now >= until)
       const fail = (waiting: Waiting): Effect.Effect<void> => {
         this.remove(waiting)
