@@ -5374,6 +5374,7 @@ const inDatabase = [
     fault: "PostgreSQL: LISTEN does nothing, and only a look finds a change",
     file: "packages/store-sql/src/Postgres.ts",
     by: "packages/store-sql/test/network.test.ts",
+    peers: true,
     line: 'client.on("notification", wake)',
     becomes: ""
   },
@@ -5381,6 +5382,7 @@ const inDatabase = [
     fault: "PostgreSQL: a connection that listens is not made again when it is lost",
     file: "packages/store-sql/src/Postgres.ts",
     by: "packages/store-sql/test/network.test.ts",
+    peers: true,
     line: "return Effect.forever(Effect.zipRight(Effect.ignore(once), Effect.sleep(pause)))",
     becomes: "return Effect.zipRight(Effect.ignore(once), Effect.never)"
   },
@@ -5388,6 +5390,7 @@ const inDatabase = [
     fault: "a network that gives no answer is waited for without end",
     file: "packages/store-sql/src/internal/Transaction.ts",
     by: "packages/store-sql/test/network.test.ts",
+    peers: true,
     line: "Effect.flatMap(Effect.fork(Effect.interruptible(Effect.delay(Effect.sync(database.hangUp), millis)))",
     becomes: "Effect.flatMap(Effect.fork(Effect.interruptible(Effect.delay(Effect.void, millis)))"
   },

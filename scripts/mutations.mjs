@@ -124,6 +124,14 @@ for (const name of copied) {
   })
 }
 
+/** Programs that tests run beside ours: only for the faults that need one, since many tests with them take long. */
+const peers = join(home, ".peers")
+const withPeers = (are) => {
+  const link = join(folder, ".peers")
+  rmSync(link, { force: true })
+  if (are && existsSync(peers)) symlinkSync(peers, link)
+}
+
 const report = join(folder, "report.json")
 
 /** Runs tests until the first fails: its name and file, or `undefined` if all pass. */
@@ -170,6 +178,7 @@ const rows = []
 const begin = Date.now()
 try {
   if (only === undefined) {
+    withPeers(mutations.some((mutation) => mutation.peers === true))
     const all = new Set(mutations.flatMap((mutation) => helpingsOf(mutation).flat()))
     const failure = await firstFailure(Array.from(all), wholeTimeout)
     if (failure !== undefined) throw new Error(`a test fails without any fault: ${failure.test}`)
@@ -178,6 +187,7 @@ try {
     const path = join(folder, pathOf(mutation.file))
     const before = readFileSync(path, "utf8")
     writeFileSync(path, mutate(folder, mutation))
+    withPeers(mutation.peers === true)
     const start = Date.now()
     let killer
     for (const paths of helpingsOf(mutation)) {

@@ -209,9 +209,7 @@ export const make = (database: Database, options: Options = {}): Effect.Effect<S
         while: ({ kind }) =>
           kind !== "Away" && kind !== "Busy"
             ? Effect.succeed(false)
-            : Effect.as(Effect.sleep(100), true).pipe(
-                Effect.zipRight(Effect.map(Monotonic.now, (now) => now < until))
-              )
+            : Effect.as(Effect.sleep(100), true).pipe(Effect.zipRight(Effect.map(Monotonic.now, (now) => now < until)))
       }),
       Effect.mapError(({ detail, kind }) => {
         const reason = kind === "Later" ? "LaterSchema" : kind === "Damaged" ? "Damaged" : "Unreachable"

@@ -576,7 +576,11 @@ export const describeReplicas = (name: string, place: Place): void => {
         const running = yield* sql.withTransaction(
           Effect.zipRight(
             sql`UPDATE xds_head SET epoch = epoch WHERE id = 1`,
-            Effect.forEach(calls, (call) => Effect.zipLeft(Effect.fork(call), Effect.sleep(10)))
+            // Until all are encoded: those who then wait are taken together.
+            Effect.zipLeft(
+              Effect.forEach(calls, (call) => Effect.zipLeft(Effect.fork(call), Effect.sleep(10))),
+              Effect.sleep(300)
+            )
           )
         )
         const tags = yield* Effect.forEach(running, Fiber.join)
