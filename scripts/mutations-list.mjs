@@ -917,7 +917,7 @@ const client = [
   },
   {
     fault: "client: versions of one server are told to another",
-    file: "client/ClientCache.ts",
+    file: "client/CacheVersions.ts",
     line: 'if (held.server === server && held.version !== "" && isWell) found.set(held.ownName, held.version)',
     becomes: 'if (held.version !== "" && isWell) found.set(held.ownName, held.version)'
   },
@@ -966,13 +966,13 @@ const client = [
   },
   {
     fault: "client: who watches late is told nothing",
-    file: "client/ClientCache.ts",
+    file: "client/CacheWatch.ts",
     line: "...(entry.held === undefined ? [] : [updatedOf(entry.held)]),",
     becomes: ""
   },
   {
     fault: "client: who watches late is not told what is wrong",
-    file: "client/ClientCache.ts",
+    file: "client/CacheWatch.ts",
     line: "...(entry.failure === undefined ? [] : [resultOf(entry, entry.failure.error)])",
     becomes: ""
   },
@@ -1068,7 +1068,7 @@ const client = [
   },
   {
     fault: "client: it names the version of what the server could not give",
-    file: "client/ClientCache.ts",
+    file: "client/CacheVersions.ts",
     line: 'const isWell = status !== "ReceivedError" && (type.failure === undefined || !isFree)',
     becomes: "const isWell = type.failure === undefined || !isFree"
   },
@@ -1106,7 +1106,7 @@ const client = [
   },
   {
     fault: "client: another server is not told what an incremental wildcard holds",
-    file: "client/ClientCache.ts",
+    file: "client/CacheVersions.ts",
     line: "else if (isFree && isUnnamed(type, name)) found.set(name, unknownVersion)",
     becomes: ""
   },
@@ -5260,13 +5260,13 @@ const clientCollections = [
   },
   {
     fault: "client: another server is not told what members are held",
-    file: "client/ClientCache.ts",
+    file: "client/CacheVersions.ts",
     line: "else if (isFree && isUnnamed(type, name)) found.set(name, unknownVersion)",
     becomes: "else if (isFree && Authority.isCovered(name)) found.set(name, unknownVersion)"
   },
   {
     fault: "client: a member that is watched by name no more is dropped from its collection",
-    file: "client/ClientCache.ts",
+    file: "client/CacheWatch.ts",
     line: "const isEverythingWatched = isBrought(type, name)",
     becomes: "const isEverythingWatched = HashSet.size(type.watchers) > 0 && Authority.isCovered(name)"
   },
@@ -6110,6 +6110,12 @@ export const mutations = [
     line: 'if (message.typeUrl !== "") return message',
     becomes: "return message",
     by: "packages/transport-filesystem/test/ResourceFile.test.ts"
+  },
+  {
+    fault: "client: with what one stream retained goes what others did",
+    file: "client/CacheRetention.ts",
+    line: "  retained.delete(stream)\n",
+    becomes: "  retained.clear()\n"
   },
   {
     fault: "server: an Effect that never finds the group is waited for",

@@ -4,7 +4,8 @@ import { ResourceType } from "@effect-xds/proto"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { SnapshotStore, XdsServer } from "@effect-xds/server"
 import { MemoryTransport } from "@effect-xds/testing"
-import { Effect, Layer, Logger } from "effect"
+import { Effect, Layer } from "effect"
+import { collecting } from "./StoreWrites.js"
 
 export const CDS = ResourceType.Cluster.typeUrl
 
@@ -13,11 +14,7 @@ export const clusters = (...names: ReadonlyArray<string>) => ({
 })
 
 /** What was logged in this file of tests. */
-export const lines: Array<string> = []
-export const capture = Logger.replace(
-  Logger.defaultLogger,
-  Logger.make(({ message }) => void lines.push(String(Array.isArray(message) ? message[0] : message)))
-)
+export const { layer: capture, lines } = collecting()
 
 export const setup = <R = never>(options: Partial<XdsServer.Options<R>>) =>
   XdsServer.layer<R>({ group: ({ cluster }) => cluster, ...options }).pipe(

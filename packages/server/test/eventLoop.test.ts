@@ -8,6 +8,7 @@ import { MemoryClient, MemoryTransport } from "@effect-xds/testing"
 import { EventLoop } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Logger, TestClock } from "effect"
+import { collecting } from "./StoreWrites.js"
 
 const { process } = EventLoop
 
@@ -41,11 +42,7 @@ const late = Effect.repeatN(Effect.zipRight(TestClock.adjust("1 second"), turns)
 
 /** What is logged where a group of 1 500 is set, and a client of it is served, on such an event loop. */
 const linesOn = (loop: Partial<EventLoop.Service>, pass = turns) => {
-  const lines: Array<string> = []
-  const capture = Logger.replace(
-    Logger.defaultLogger,
-    Logger.make(({ message }) => void lines.push(String(Array.isArray(message) ? message[0] : message)))
-  )
+  const { layer: capture, lines } = collecting()
   const provided = { ...process, elapsed: impatient(), ...loop }
   return Effect.gen(function* () {
     const store = yield* SnapshotStore.SnapshotStore

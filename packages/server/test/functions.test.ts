@@ -7,7 +7,8 @@ import { GroupSource, SnapshotStore, XdsServer } from "@effect-xds/server"
 import { MemoryClient, MemoryTransport } from "@effect-xds/testing"
 import { Status } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Layer, Logger, Queue, Stream, TestClock } from "effect"
+import { Deferred, Effect, Layer, Queue, Stream, TestClock } from "effect"
+import { collecting } from "./StoreWrites.js"
 
 const clusters = (...names: ReadonlyArray<string>) => ({
   clusters: names.map((name) => create(ClusterSchema, { name }))
@@ -32,11 +33,7 @@ const openIn = (group: string) =>
  * what is expected of `bad` is checked in between.
  */
 const beside = <A, E>(options: Readonly<Record<string, unknown>>, during: Effect.Effect<A, E, Services>) => {
-  const lines: Array<string> = []
-  const capture = Logger.replace(
-    Logger.defaultLogger,
-    Logger.make(({ message }) => void lines.push(String(Array.isArray(message) ? message[0] : message)))
-  )
+  const { layer: capture, lines } = collecting()
   return Effect.gen(function* () {
     const store = yield* SnapshotStore.SnapshotStore
     yield* store.set("good", clusters("a"))

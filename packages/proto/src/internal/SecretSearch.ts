@@ -1,0 +1,270 @@
+/** Searches a text for every piece of known secrets. */
+import * as NormalText from "./NormalText.js"
+
+/** A piece of a secret that is at least so long is found, wherever in the secret it stands. */
+const window = 8
+
+/** The beginning of a secret that is at least so long is found at the end of a text that was cut. */
+const minCut = 4
+
+/** Values shorter than this are found only where they stand alone. */
+const minInside = 4
+
+/** Bytes of secrets that a text is searched for; more would take too long. */
+const maxSecretBytes = 131_072
+
+/** Uncovered characters between two pieces of secrets that are taken for a part of them. */
+const maxGap = window - 1
+
+const encoder = new TextEncoder()
+const decoder = new TextDecoder()
+
+const alphabet = encoder.encode("abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz0123456789+/")
+const hexDigits = encoder.encode("0123456789abcdef")
+
+const toHex = (bytes: Uint8Array): Uint8Array => {
+  const out = new Uint8Array(bytes.byteLength * 2)
+  for (let index = 0; index < bytes.byteLength; index++) {
+    const byte = bytes[index] ?? 0
+    out[2 * index] = hexDigits[byte >> 4] ?? 0
+    out[2 * index + 1] = hexDigits[byte & 15] ?? 0
+  }
+  return out
+}
+
+/** Base64 in lower case, of the bytes as they stand in a longer sequence after `skip` bytes of a group of three. */
+const toBase64 = (bytes: Uint8Array, skip: number): Uint8Array => {
+  const bits = bytes.byteLength * 8
+  // From the first digit that is of these bytes alone. Where nothing comes before, that is the first.
+  const first = skip === 0 ? 0 : skip === 1 ? 4 : 2
+  const count = Math.max(0, Math.floor((bits - first) / 6))
+  const out = new Uint8Array(count)
+  for (let digit = 0; digit < count; digit++) {
+    const bit = first + digit * 6
+    const at = bit >> 3
+    const pair = ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)
+    out[digit] = alphabet[(pair >> (10 - (bit & 7))) & 63] ?? 0
+  }
+  return out
+}
+
+/** The first and last lines of PEM are in every key, and are no secret. */
+const armor = /-----(?:BEGIN|END)[^-]*-----/
+
+/** The ways in which a secret may stand in a normal text. */
+function* formsOf(secret: Uint8Array, hasHex: boolean): Generator<Uint8Array> {
+  const text = decoder.decode(secret)
+  if (armor.test(text)) for (const part of text.split(armor)) yield NormalText.normalize(encoder.encode(part)).bytes
+  else yield NormalText.normalize(secret).bytes
+  yield toBase64(secret, 0)
+  yield toBase64(secret, 1)
+  yield toBase64(secret, 2)
+  if (hasHex) yield toHex(secret)
+}
+
+const longestHex = (bytes: Uint8Array): number => {
+  let longest = 0
+  let run = 0
+  for (const byte of bytes) {
+    run = NormalText.hexDigit(byte) < 0 ? 0 : run + 1
+    if (run > longest) longest = run
+  }
+  return longest
+}
+
+/** Odd, and not known to those who write texts: none can be made whose windows all have one hash. */
+const factor = Math.floor(Math.random() * 0x3fffffff) * 2 + 1
+/** Of the hash, with its upper half laid over the lower: the low bits alone hang on the last characters only. */
+const hashBits = 16
+const hashMask = (1 << hashBits) - 1
+
+/** The normal text, ready to be searched for many secrets. */
+class Searched {
+  /** 0: stays; 1: a piece of a secret; 2: that, and the window that begins here was found before. */
+  readonly covered: Uint8Array
+  /** By hash: the position, from 1, of the last window with it; 0: none. */
+  private readonly heads = new Uint32Array(1 << hashBits)
+  /** A bit for each hash that there is: most windows of secrets need not be looked up in more memory than this. */
+  private readonly bits = new Uint8Array(1 << (hashBits - 3))
+  /** Of windows with the same hash but another content. */
+  private readonly others: Uint32Array
+  /** Of windows with the same content. */
+  private readonly equals: Uint32Array
+  /** `factor` to the power of the window's length less one. */
+  private readonly power: number
+  /** Where the text ends but for quotes, brackets and dots, which follow what was cut. */
+  private readonly trimmed: number
+
+  /** Whether there may be hexadecimal of a piece of a secret. */
+  readonly hasHex: boolean
+
+  constructor(private readonly bytes: Uint8Array) {
+    this.hasHex = longestHex(bytes) >= window
+    this.covered = new Uint8Array(bytes.byteLength)
+    this.others = new Uint32Array(bytes.byteLength + 1)
+    this.equals = new Uint32Array(bytes.byteLength + 1)
+    let power = 1
+    for (let count = 1; count < window; count++) power = Math.imul(power, factor)
+    this.power = power
+    for (let at = 0, hash = this.firstHash(bytes); at + window <= bytes.byteLength; at++) {
+      this.add(at, hash)
+      hash = this.nextHash(hash, bytes, at)
+    }
+    let end = bytes.byteLength
+    while (end > 0 && !isWord(bytes[end - 1] ?? 0)) end--
+    this.trimmed = end
+  }
+
+  private firstHash(bytes: Uint8Array): number {
+    let hash = 0
+    for (let index = 0; index < window; index++) hash = (Math.imul(hash, factor) + (bytes[index] ?? 0)) | 0
+    return hash
+  }
+
+  /** Of the window after the one at a place. */
+  private nextHash(hash: number, bytes: Uint8Array, at: number): number {
+    const rest = (hash - Math.imul(bytes[at] ?? 0, this.power)) | 0
+    return (Math.imul(rest, factor) + (bytes[at + window] ?? 0)) | 0
+  }
+
+  private add(at: number, hash: number): void {
+    const slot = (hash ^ (hash >>> hashBits)) & hashMask
+    const { bytes, equals, heads, others } = this
+    const first = heads[slot] ?? 0
+    for (let entry = first; entry !== 0; entry = others[entry] ?? 0) {
+      if (!this.isAt(bytes, at, window, entry - 1)) continue
+      equals[at + 1] = equals[entry] ?? 0
+      equals[entry] = at + 1
+      return
+    }
+    others[at + 1] = first
+    heads[slot] = at + 1
+    this.bits[slot >> 3] = (this.bits[slot >> 3] ?? 0) | (1 << (slot & 7))
+  }
+
+  private isAt(form: Uint8Array, from: number, length: number, at: number): boolean {
+    for (let index = 0; index < length; index++) if (form[from + index] !== this.bytes[at + index]) return false
+    return true
+  }
+
+  private cover(at: number, length: number): void {
+    for (let index = at; index < at + length; index++) this.covered[index] ||= 1
+  }
+
+  private coverWindow(form: Uint8Array, from: number, slot: number): void {
+    const { covered, equals, heads, others } = this
+    for (let entry = heads[slot] ?? 0; entry !== 0; entry = others[entry] ?? 0) {
+      if (covered[entry - 1] === 2 || !this.isAt(form, from, window, entry - 1)) continue
+      for (let each = entry; each !== 0; each = equals[each] ?? 0) this.cover(each - 1, window)
+      // Found is found: what is in the text many times need not be gone through again.
+      covered[entry - 1] = 2
+    }
+  }
+
+  /** Covers every piece of a secret that is in the text. */
+  search(form: Uint8Array): void {
+    const { bytes } = this
+    if (form.byteLength < window) {
+      if (form.byteLength < minInside) return
+      for (let at = 0; at + form.byteLength <= bytes.byteLength; at++) {
+        if (this.isAt(form, 0, form.byteLength, at)) this.cover(at, form.byteLength)
+      }
+    } else {
+      const { bits, power } = this
+      const last = form.byteLength - window
+      for (let from = 0, hash = this.firstHash(form); ; from++) {
+        const slot = (hash ^ (hash >>> hashBits)) & hashMask
+        if (((bits[slot >> 3] ?? 0) & (1 << (slot & 7))) !== 0) this.coverWindow(form, from, slot)
+        if (from === last) break
+        hash = (Math.imul(hash - Math.imul(form[from] ?? 0, power), factor) + (form[from + window] ?? 0)) | 0
+      }
+    }
+    // A quote that was cut ends with the beginning of the secret, or begins with its end.
+    for (const end of this.trimmed === bytes.byteLength ? [this.trimmed] : [this.trimmed, bytes.byteLength]) {
+      for (let length = Math.min(window, form.byteLength, end) - 1; length >= minCut; length--) {
+        if (!this.isAt(form, 0, length, end - length)) continue
+        this.cover(end - length, length)
+        break
+      }
+    }
+    for (let length = Math.min(window, form.byteLength, bytes.byteLength) - 1; length >= minCut; length--) {
+      if (!this.isAt(form, form.byteLength - length, length, 0)) continue
+      this.cover(0, length)
+      break
+    }
+  }
+}
+
+const isWord = (byte: number): boolean =>
+  byte === 0x2b || byte === 0x2f || (byte >= 0x30 && byte <= 0x39) || (byte >= 0x61 && byte <= 0x7a)
+
+const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80
+
+/** The text with every covered piece replaced. */
+const replaceCovered = (
+  source: Uint8Array,
+  { bytes, ends, starts }: NormalText.Normal,
+  covered: Uint8Array,
+  mark: string
+): string => {
+  let out = ""
+  let copied = 0
+  for (let at = 0; at < bytes.byteLength;) {
+    if (covered[at] === 0) {
+      at++
+      continue
+    }
+    let last = at
+    for (let next = at + 1; next < bytes.byteLength && next - last <= maxGap + 1; next++) {
+      if (covered[next] !== 0) last = next
+    }
+    let start = starts[at] ?? 0
+    while (isContinuation(source[start])) start--
+    let end = ends[last] ?? 0
+    while (isContinuation(source[end])) end++
+    out += decoder.decode(source.subarray(copied, start)) + mark
+    copied = end
+    at = last + 1
+  }
+  return copied === 0 ? decoder.decode(source) : out + decoder.decode(source.subarray(copied))
+}
+
+const isLetterOrDigit = /[\p{L}\p{N}]/u
+
+/** Very short secrets, where they stand alone. */
+const replaceAlone = (text: string, secret: string, mark: string): string => {
+  let out = ""
+  let copied = 0
+  for (let at = text.indexOf(secret); at >= 0; at = text.indexOf(secret, at + secret.length)) {
+    const end = at + secret.length
+    if (isLetterOrDigit.test(text[at - 1] ?? "") || isLetterOrDigit.test(text[end] ?? "")) continue
+    out += text.slice(copied, at) + mark
+    copied = end
+  }
+  return out + text.slice(copied)
+}
+
+/** The text with a mark for each piece of a secret; `undefined`: there are more secrets than can be looked for. */
+export const without = (text: string, secrets: Iterable<Uint8Array>, mark: string): string | undefined => {
+  let source: Uint8Array | undefined
+  let normal: NormalText.Normal | undefined
+  let searched: Searched | undefined
+  const alone = new Set<string>()
+  let size = 0
+  for (const secret of secrets) {
+    if (secret.byteLength === 0) continue
+    size += secret.byteLength
+    if (size > maxSecretBytes) return undefined
+    source ??= encoder.encode(text)
+    normal ??= NormalText.normalize(source)
+    searched ??= new Searched(normal.bytes)
+    for (const form of formsOf(secret, searched.hasHex)) searched.search(form)
+    if (secret.byteLength < minInside) alone.add(decoder.decode(secret))
+  }
+  let result = text
+  if (source !== undefined && normal !== undefined && searched?.covered.some((covered) => covered !== 0) === true) {
+    result = replaceCovered(source, normal, searched.covered, mark)
+  }
+  for (const secret of alone) result = replaceAlone(result, secret, mark)
+  return result
+}
