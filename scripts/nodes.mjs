@@ -67,7 +67,7 @@ const nodeAt = (version) =>
     await unpack(`node-linux-${arch}@${version}`, digest, folder)
   })
 
-/** With binaries for Node from 22.14 on, or so: an older one ends with a segmentation fault. */
+/** With binaries for a newer Node: 20 and 22.13 end with a segmentation fault. */
 const withBinaries = () =>
   fetched("better-sqlite3-13.2.0", (folder) =>
     unpack(
