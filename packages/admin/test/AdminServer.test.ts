@@ -309,6 +309,31 @@ describe("AdminServer", () => {
       expect(yield* json("/config_dump?group=one&name=b")).toMatchObject({
         groups: [{ types: [{ resources: [shown("b")] }] }]
       })
+      const only = (value: string) => ({ constraints: { _tag: "Value", key: "env", value } as const })
+      const variants = [Snapshot.resource(cluster("v"), only("prod")), Snapshot.resource(cluster("v"), only("test"))]
+      const error = { code: 14, message: "no database" }
+      yield* store.set("two", { clusters: [...variants, Snapshot.unavailable({ typeUrl: CDS, name: "w" }, error)] })
+      const resource = { "@type": CDS, name: "v" }
+      expect(yield* json("/config_dump?group=two&type=CDS")).toMatchObject({
+        groups: [
+          {
+            types: [
+              {
+                resources: [
+                  {
+                    name: "v",
+                    variants: [
+                      { constraints: "env=prod", resource },
+                      { constraints: "env=test", resource }
+                    ]
+                  },
+                  { name: "w", error }
+                ]
+              }
+            ]
+          }
+        ]
+      })
       expect(yield* json("/config_dump?group=one&type=EDS")).toEqual({ groups: [{ group: "one", types: [] }] })
     }).pipe(Effect.provide(environment))
   )

@@ -1,6 +1,7 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
 import * as DynamicParameters from "@effect-xds/core/protocol/DynamicParameters"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import * as ClientView from "@effect-xds/core/resource/ClientView"
 import * as Variants from "@effect-xds/core/resource/Variants"
 import * as ServerStream from "@effect-xds/core/server/ServerStream"
 import * as ClientRequest from "@effect-xds/core/wire/ClientRequest"
@@ -219,14 +220,14 @@ describe("variants", () => {
       ResourceGroup.update(ResourceGroup.empty, { upsert: [Either.getOrThrow(made("prod"))] })
     )
     const prod = () => new Map([["", new Map([["env", "prod"]])]])
-    const view = Variants.viewOf(group, prod())
-    assert.strictEqual(Variants.viewOf(group, prod()), view)
-    assert.notStrictEqual(Variants.viewOf(group, undefined), view)
+    const view = ClientView.of(group, prod())
+    assert.strictEqual(ClientView.of(group, prod()), view)
+    assert.notStrictEqual(ClientView.of(group, undefined), view)
     assert.strictEqual(view.whole, group)
     const without = Either.getOrThrow(ResourceGroup.update(group, { remove: [{ typeUrl, name: "r" }] }))
-    assert.strictEqual(Variants.viewOf(without, prod()), without)
+    assert.strictEqual(ClientView.of(without, prod()), without)
     // What strangers say does not let the group grow.
-    for (let at = 0; at < 1_000; at++) Variants.viewOf(group, new Map([["", new Map([["env", `${at}`]])]]))
+    for (let at = 0; at < 1_000; at++) ClientView.of(group, new Map([["", new Map([["env", `${at}`]])]]))
     assert.isAtMost(group.views.size, 64)
   })
 

@@ -34,6 +34,8 @@
  * `a={1:env=prod,2:!env}` has variants (TP2): each a content and its constraints, of which all hold: `1:env=prod&!version`. What a client
  * gets and loses of them is `a=1{env=prod}`.
  *
+ * `a=!5:words` is an error in the place of a resource (TP3): its code and its message. A client is told `errors=[a=!5:words]`.
+ *
  * Versions made from content are shown as v1, v2 … in the order in which they appear in the section; v0 is that of nothing.
  */
 import * as Authority from "@effect-xds/core/protocol/Authority"
@@ -138,6 +140,11 @@ const withVariants = (spec: ResourceSpec): Resource => {
   return Either.getOrThrow(Variants.make(spec, inputs))
 }
 
+const withError = ({ content, name, typeUrl }: ResourceSpec): Resource => {
+  const [, code = "", message = ""] = /^!(\d+):(.*)$/.exec(String(content)) ?? []
+  return Either.getOrThrow(Resources.unavailable({ typeUrl, name }, { code: Number(code), message }))
+}
+
 const constraintsOf = (bytes: Uint8Array | undefined): string =>
   bytes === undefined ? "" : `{${DynamicParameters.toText(DynamicParameters.decode(bytes)).replaceAll(" ", "")}}`
 
@@ -220,7 +227,7 @@ export const play = (section: Section, api: ResourceType.Api = "v3"): ReadonlyAr
     const type = ResourceType.shortNameOf(typeUrl)
     switch (_tag) {
       case "Send": {
-        const { absent, heartbeats, removed, removedVariants, resources, version } = output.response
+        const { absent, errors, heartbeats, removed, removedVariants, resources, version } = output.response
         return print(
           `< ${type} ${symbol(version)} nonce=${output.nonce} [${resources
             .map((each) => nameWith(each, output.response))
@@ -230,6 +237,10 @@ export const play = (section: Section, api: ResourceType.Api = "v3"): ReadonlyAr
               ...removed,
               ...removedVariants.map(({ constraints, name }) => name + constraintsOf(constraints))
             ]) +
+            list(
+              "errors",
+              errors.map(({ error, name }) => `${name}=!${error.code}:${error.message}`)
+            ) +
             list("absent", absent) +
             list(
               "heartbeats",
@@ -315,8 +326,11 @@ export const play = (section: Section, api: ResourceType.Api = "v3"): ReadonlyAr
         else {
           const spec = parseResource(typeUrl, word)
           const resource = resourceOf(spec)
-          contents.set(resource.value, String(spec.content))
-          upsert.push(String(spec.content).startsWith("{") ? withVariants(spec) : resource)
+          const content = String(spec.content)
+          contents.set(resource.value, content)
+          upsert.push(
+            content.startsWith("{") ? withVariants(spec) : content.startsWith("!") ? withError(spec) : resource
+          )
         }
       }
     }

@@ -9,7 +9,15 @@ import type { Resources, Versions } from "./snapshot/Slots.js"
 
 export { check, type DanglingReference } from "./snapshot/DanglingReferences.js"
 export { encode, type EncodedSnapshot, type Inspected, type Inspector } from "./snapshot/Encoding.js"
-export { keys, type Names, type Resources, type Slot, type Versions, versionsByTypeUrl } from "./snapshot/Slots.js"
+export {
+  apiOf,
+  keys,
+  type Names,
+  type Resources,
+  type Slot,
+  type Versions,
+  versionsByTypeUrl
+} from "./snapshot/Slots.js"
 export { SnapshotError } from "./snapshot/SnapshotError.js"
 export {
   type Encoded,
@@ -18,6 +26,7 @@ export {
   resource,
   type ResourceOptions,
   type Source,
+  unavailable,
   virtualHost
 } from "./snapshot/Source.js"
 

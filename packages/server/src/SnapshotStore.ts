@@ -361,7 +361,7 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
           encode(group, snapshot, write),
           ({ invalid, resources }) => {
             const before = held.stored(group)?.own ?? ResourceGroup.empty
-            const versions = Snapshot.versionsByTypeUrl(snapshot.versions ?? {})
+            const versions = Snapshot.versionsByTypeUrl(snapshot.versions ?? {}, Snapshot.apiOf(resources))
             const work = ResourceGroup.replacing(before, resources, versions)
             return changing(group, { before, over: snapshot.over, invalid }, work)
           },
@@ -377,8 +377,10 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
             const before = held.stored(group)
             if (before === undefined) return Either.left(new StoreError.GroupNotSet({ group }))
             const { over, own } = before
-            const removed = remove === undefined ? undefined : Snapshot.keys(remove)
-            const change = { upsert: resources, remove: removed, versions: Snapshot.versionsByTypeUrl(versions ?? {}) }
+            const api = Snapshot.apiOf(resources, own)
+            const removed = remove === undefined ? undefined : Snapshot.keys(remove, api)
+            const labels = Snapshot.versionsByTypeUrl(versions ?? {}, api)
+            const change = { upsert: resources, remove: removed, versions: labels }
             return resources.length + (removed?.length ?? 0) < Steps.atOnce
               ? Either.map(ResourceGroup.update(own, change), (next) => ({ own: next, over, invalid }))
               : changing(group, { before: own, over, invalid }, ResourceGroup.updating(own, change))

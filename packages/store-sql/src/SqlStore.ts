@@ -297,7 +297,7 @@ export const make = (database: Database, options: Options = {}): Effect.Effect<S
           group,
           write,
           Effect.map(encode(group, snapshot, write), ({ resources }) => {
-            const versions = Snapshot.versionsByTypeUrl(snapshot.versions ?? {})
+            const versions = Snapshot.versionsByTypeUrl(snapshot.versions ?? {}, Snapshot.apiOf(resources))
             return replacing(resources, versions, snapshot.over)
           })
         ).pipe(Effect.flatMap(stored(group)), exceptNotSet),
@@ -306,10 +306,13 @@ export const make = (database: Database, options: Options = {}): Effect.Effect<S
           group,
           write,
           Effect.map(upsert === undefined ? Effect.succeed(nothing) : encode(group, upsert, write), ({ resources }) =>
-            updating(group, {
-              upsert: resources,
-              remove: remove === undefined ? undefined : Snapshot.keys(remove),
-              versions: Snapshot.versionsByTypeUrl(versions ?? {})
+            updating(group, (own) => {
+              const api = Snapshot.apiOf(resources, own)
+              return {
+                upsert: resources,
+                remove: remove === undefined ? undefined : Snapshot.keys(remove, api),
+                versions: Snapshot.versionsByTypeUrl(versions ?? {}, api)
+              }
             })
           )
         ).pipe(Effect.flatMap(stored(group))),
@@ -424,10 +427,11 @@ const namesOf = ({ remove, upsert }: ResourceGroup.Change): Next["names"] => {
 /** Changes a part of a group. */
 const updating = (
   group: string,
-  change: ResourceGroup.Change
+  changeOf: (own: ResourceGroup.ResourceGroup) => ResourceGroup.Change
 ): Prepared<ResourceGroup.ChangeError | StoreError.GroupNotSet> => ({
   change: function* (before) {
     if (before === undefined) return Either.left(new StoreError.GroupNotSet({ group }))
+    const change = changeOf(before.own)
     return yield* nextOf(ResourceGroup.updating(before.own, change), before.over, namesOf(change))
   }
 })

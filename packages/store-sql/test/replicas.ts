@@ -4,6 +4,7 @@ import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
+import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as Snapshot from "@effect-xds/server/Snapshot"
 import type * as SnapshotStore from "@effect-xds/server/SnapshotStore"
 import type { Database } from "@effect-xds/store-sql/Database"
@@ -19,6 +20,7 @@ import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { Buffer } from "node:buffer"
+import { inspect } from "node:util"
 import * as Log from "../src/internal/Log.js"
 
 const cluster = (name: string, altStatName = "") => create(ClusterSchema, { name, altStatName })
@@ -57,8 +59,12 @@ export const contentOf = (store: SnapshotStore.Store) =>
         for (const [typeUrl, set] of [...each.sets].sort(([one], [other]) => (one < other ? -1 : 1))) {
           const resources = ResourceGroup.all(each)
             .filter((resource) => resource.typeUrl === typeUrl)
-            .map(({ aliases, fingerprint, name, ttl, value, version }) =>
-              [name, version, fingerprint, ttl, aliases.join(), Buffer.from(value).toString("hex")].join(" ")
+            .map(({ aliases, error, fingerprint, name, ttl, value, variants, version }) =>
+              [
+                [name, version, fingerprint, ttl, aliases.join(), Buffer.from(value).toString("hex")].join(" "),
+                ...(error === undefined ? [] : [error]),
+                ...(variants ?? [])
+              ].map((part) => (typeof part === "string" ? part : inspect(part, { depth: 5, maxArrayLength: null })))
             )
             .sort()
           if (resources.length > 0) content.push([group, revision, over, typeUrl, set.version, resources])
@@ -141,6 +147,14 @@ export const describeReplicas = (name: string, place: Place): void => {
             yield* store.update("g", {
               upsert: { clusters: [Snapshot.resource(cluster("many-5"), { version: "label" })] }
             })
+            const only = (env: string) => ({ constraints: { _tag: "Value", key: "env", value: env } as const })
+            const variants = [
+              Snapshot.resource(cluster("v", "1"), { ...only("prod"), ttl: "2 seconds", version: "mine" }),
+              Snapshot.resource(cluster("v", "2"), only("test"))
+            ]
+            const key = { typeUrl: ResourceType.Cluster.typeUrl, name: "w" }
+            const error = Snapshot.unavailable(key, { code: 7, message: "not yours" })
+            yield* store.set("varied", { clusters: [...variants, error] })
             yield* store.set("gone", clusters("x"))
             yield* store.clear("gone")
             return yield* contentOf(store)
@@ -148,6 +162,7 @@ export const describeReplicas = (name: string, place: Place): void => {
         )
         const store = yield* opened(open)
         expect(yield* contentOf(store)).toEqual(before)
+        expect(JSON.stringify(before)).toContain("not yours")
         expect(store.unsafeGet("gone")).toBeUndefined()
       })
     )

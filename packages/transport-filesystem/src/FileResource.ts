@@ -3,10 +3,11 @@
  *
  * @since 0.1.0
  */
+import type { Constraints } from "@effect-xds/core/protocol/DynamicParameters"
 
 /**
  * An encoded resource of a file. `@effect-xds/server` takes it unchanged: `store.set(group, { resources })`. Version,
- * TTL and aliases are options of `Snapshot.resource`.
+ * TTL, aliases and constraints are options of `Snapshot.resource`.
  *
  * @since 0.1.0
  */
@@ -23,6 +24,11 @@ export interface FileResource {
   readonly ttl: number | undefined
   /** The aliases of the same; for a VirtualHost also one per domain. */
   readonly aliases: ReadonlyArray<string>
+  /**
+   * The clients that it is for (TP2): the `dynamic_parameter_constraints` of the `resource_name` in the same. `undefined`: all. Resources
+   * of one name with other constraints are its variants.
+   */
+  readonly constraints: Constraints | undefined
   /** The path of its file. */
   readonly file: string
   /** The line where it begins, from 1; `undefined` if the format has no lines. */

@@ -38,6 +38,7 @@ import type { ReadOptions } from "./internal/ReadOptions.js"
 import { withDefaults } from "./internal/ReadOptions.js"
 import * as WayWatch from "./internal/WayWatch.js"
 import * as ResourceIndex from "./internal/ResourceIndex.js"
+import { nameKeyOf } from "./internal/ResourceKey.js"
 import type { FileResource } from "./FileResource.js"
 import * as ResourceFile from "./ResourceFile.js"
 
@@ -63,7 +64,7 @@ export interface GroupChange {
   readonly group: string
   readonly isFirst: boolean
   readonly resources: ReadonlyArray<FileResource>
-  /** New and changed resources. */
+  /** New and changed resources; of a name whose variants changed, all of them. */
   readonly upserted: ReadonlyArray<FileResource>
   readonly removed: ReadonlyArray<{ readonly typeUrl: string; readonly name: string }>
 }
@@ -132,15 +133,29 @@ const difference = function* (
   const old = before ?? noResources
   let looked = 0
   const upserted: Array<FileResource> = []
+  const varied = new Set<string>()
   for (const [key, resource] of now) {
     if (++looked % atOnce === 0) yield
-    if (old.get(key) !== resource) upserted.push(resource)
+    if (old.get(key) === resource) continue
+    upserted.push(resource)
+    if (resource.constraints !== undefined) varied.add(nameKeyOf(resource))
   }
-  const removed: Array<{ readonly typeUrl: string; readonly name: string }> = []
-  for (const [key, { name, typeUrl }] of old) {
+  const lost = new Map<string, FileResource>()
+  for (const [key, resource] of old) {
     if (++looked % atOnce === 0) yield
-    if (!now.has(key)) removed.push({ typeUrl, name })
+    if (now.has(key)) continue
+    lost.set(nameKeyOf(resource), resource)
+    if (resource.constraints !== undefined) varied.add(nameKeyOf(resource))
   }
+  if (lost.size > 0 || varied.size > 0) {
+    for (const [key, resource] of now) {
+      if (++looked % atOnce === 0) yield
+      lost.delete(nameKeyOf(resource))
+      // The variants of a name come together.
+      if (varied.has(nameKeyOf(resource)) && old.get(key) === resource) upserted.push(resource)
+    }
+  }
+  const removed = Array.from(lost.values(), ({ name, typeUrl }) => ({ typeUrl, name }))
   return { group, isFirst: before === undefined, resources: Array.from(now.values()), upserted, removed }
 }
 

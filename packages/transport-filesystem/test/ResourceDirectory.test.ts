@@ -4,7 +4,7 @@ import { ResourceGroup } from "@effect-xds/core"
 import { ResourceType } from "@effect-xds/proto"
 import { Snapshot, SnapshotStore } from "@effect-xds/server"
 import type { FileEvent } from "@effect-xds/transport-filesystem"
-import { ResourceDirectory } from "@effect-xds/transport-filesystem"
+import { ResourceDirectory, type ResourceFile } from "@effect-xds/transport-filesystem"
 import { Effect, Fiber, Logger, Option, Stream } from "effect"
 import type * as NodeFs from "node:fs"
 import { watch } from "node:fs"
@@ -77,6 +77,48 @@ const reading = (directory: Directory, options: ResourceDirectory.Options = {}, 
   })
 
 describe("a directory of resources", () => {
+  it.scopedLive("has variants of a name, which change together; a store takes them", () =>
+    Effect.gen(function* () {
+      const directory = yield* Directories.temporary
+      const variant = (env: string, stat: string) =>
+        [
+          '"@type": envoy.service.discovery.v3.Resource',
+          "resource_name:",
+          "  name: a",
+          "  dynamic_parameter_constraints:",
+          `    constraint: { key: env, value: ${env} }`,
+          `resource: { "@type": envoy.config.cluster.v3.Cluster, name: a, alt_stat_name: ${stat} }`,
+          ""
+        ].join("\n")
+      directory.write("edge/prod.yaml", variant("prod", "one"))
+      directory.write("edge/test.yaml", variant("test", "one"))
+      const source = yield* reading(directory)
+      yield* source.holds("edge", "a", "a")
+      const store = yield* SnapshotStore.makeMemory()
+      const snapshotOf = (resources: ReadonlyArray<ResourceFile.FileResource>) => ({
+        resources: resources.map((each) => Snapshot.resource(each, { constraints: each.constraints }))
+      })
+      const variants = () =>
+        ResourceGroup.all(store.unsafeGet("edge") ?? ResourceGroup.empty).map((each) => each.variants?.length)
+      yield* store.set("edge", snapshotOf(source.told[0]?.resources ?? []))
+      expect(variants()).toEqual([2])
+      directory.move("edge/prod.yaml", variant("prod", "two"))
+      yield* Waiting.found("the change", () => source.told.length === 2)
+      expect(source.told[1]).toMatchObject({ upserted: [{ name: "a" }, { name: "a" }], removed: [] })
+      yield* store.update("edge", { upsert: snapshotOf(source.told[1]?.upserted ?? []) })
+      expect(variants()).toEqual([2])
+      directory.remove("edge/prod.yaml")
+      yield* source.holds("edge", "a")
+      expect(source.told[2]).toMatchObject({ upserted: [{ name: "a" }], removed: [] })
+      directory.write("edge/more.yaml", variant("test", "two"))
+      expect((yield* source.heard("Rejected", "edge/more.yaml")).error.message).toContain("already; keep one")
+      directory.write("edge/more.yaml", variant("{}", "two").replace("value: {}", "exists: 1"))
+      directory.move("edge/test.yaml", cluster("b"))
+      yield* Waiting.found("another", () => source.told.at(-1)?.resources.some(({ name }) => name === "b") === true)
+      expect(source.told.at(-1)).toMatchObject({ upserted: [{ name: "b" }], removed: [{ name: "a" }] })
+    })
+  )
+
   it.scopedLive("has a group for each subdirectory, and one for the files beside them", () =>
     Effect.gen(function* () {
       const directory = yield* Directories.temporary

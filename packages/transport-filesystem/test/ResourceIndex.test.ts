@@ -11,6 +11,7 @@ const resource = (file: string, text: string): ResourceFile.FileResource => ({
   version: undefined,
   ttl: undefined,
   aliases: [],
+  constraints: undefined,
   file,
   line: undefined
 })

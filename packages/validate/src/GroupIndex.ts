@@ -24,6 +24,8 @@ export interface Resource {
   readonly typeUrl: string
   readonly name: string
   readonly value: Uint8Array
+  /** In place of the value: those of its variants (TP2), of which each client gets one. */
+  readonly contents?: ReadonlyArray<Uint8Array> | undefined
 }
 
 /**

@@ -1,6 +1,7 @@
 /** The resources of a store's groups as JSON, produced while it is read. */
 import { toJson } from "@bufbuild/protobuf"
 import type { Resource } from "@effect-xds/core"
+import * as DynamicParameters from "@effect-xds/core/protocol/DynamicParameters"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Reason from "@effect-xds/proto/Reason"
 import * as MessageBytes from "@effect-xds/proto/MessageBytes"
@@ -35,14 +36,23 @@ const contentOf = async ({ typeUrl, value }: Resource.Resource): Promise<unknown
   }
 }
 
-const entryOf = async (resource: Resource.Resource): Promise<string> =>
-  JSON.stringify({
-    name: resource.name,
-    version: resource.version,
-    ...(resource.aliases.length > 0 && { aliases: resource.aliases }),
-    ...(resource.ttl !== undefined && { ttl_ms: resource.ttl }),
-    resource: await contentOf(resource)
-  })
+const partsOf = async (resource: Resource.Resource): Promise<object> => ({
+  version: resource.version,
+  ...(resource.aliases.length > 0 && { aliases: resource.aliases }),
+  ...(resource.ttl !== undefined && { ttl_ms: resource.ttl }),
+  resource: await contentOf(resource)
+})
+
+const entryOf = async (resource: Resource.Resource): Promise<string> => {
+  const { error, name, variants } = resource
+  if (error !== undefined) return JSON.stringify({ name, error })
+  if (variants === undefined) return JSON.stringify({ name, ...(await partsOf(resource)) })
+  const all: Array<object> = []
+  for (const { constraints, plain } of variants) {
+    all.push({ constraints: DynamicParameters.toText(constraints), ...(await partsOf(plain)) })
+  }
+  return JSON.stringify({ name, variants: all })
+}
 
 const orderOf = (typeUrl: string): number => ResourceType.byTypeUrl(typeUrl)?.order ?? Number.POSITIVE_INFINITY
 

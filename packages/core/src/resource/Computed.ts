@@ -33,8 +33,6 @@ export class Computed {
   openers: ReadonlyArray<string> | undefined
   /** The members of glob collections, if any stream subscribes to one. */
   collections: Once<CollectionIndex> | undefined
-  /** Whether a resource has variants. */
-  hasVariants: boolean | undefined
   #full: Responses | undefined
   /** Oldest first. */
   #crossings: Array<Crossing> = []

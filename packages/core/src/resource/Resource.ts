@@ -38,8 +38,22 @@ export interface Resource {
   readonly onDemandVirtualHosts: boolean
   /** In a set: the variants of the name; the resource itself has no content then. Absent: it has none. */
   readonly variants?: ReadonlyArray<Variant>
+  /** In a set: why the resource cannot be given to clients; it has no content then. Absent: it can. */
+  readonly error?: ResourceError
   /** In what a client sees: the encoded constraints of the variant (TP2). Absent: it has none, or the client knows none. */
   readonly constraints?: Uint8Array
+}
+
+/**
+ * Why a server cannot give a resource, as clients are told (TP3).
+ *
+ * @see https://github.com/cncf/xds/blob/main/proposals/TP3-xds-error-propagation.md
+ * @since 0.1.0
+ */
+export interface ResourceError {
+  /** A `google.rpc.Code`. */
+  readonly code: number
+  readonly message: string
 }
 
 /**
@@ -129,3 +143,30 @@ export const make = (
       ResourceType.isOf(typeUrl, ResourceType.RouteConfiguration) && VirtualHostDiscovery.isRequestedBy(value)
   })
 }
+
+/**
+ * An error in the place of a resource. Fails with {@link InvalidResource}.
+ *
+ * @since 0.1.0
+ */
+export const unavailable = (
+  { name, typeUrl }: { readonly typeUrl: string; readonly name: string },
+  error: ResourceError,
+  hasher?: Digest.Hasher
+): Either.Either<Resource, InvalidResource> => {
+  const { code, message } = error
+  if (!Number.isInteger(code) || code < 1 || code > 16) {
+    const reason = `${code} is not the code of an error: the codes of google.rpc.Code from 1 to 16 are`
+    return Either.left(new InvalidResource({ typeUrl, name, reason }))
+  }
+  const value = new TextEncoder().encode(`${code} ${message}`)
+  return Either.map(make({ typeUrl, name, value }, hasher), (made) => ({ ...made, value: new Uint8Array(), error }))
+}
+
+/**
+ * What a resource has in it: itself, or its variants, or nothing.
+ *
+ * @since 0.1.0
+ */
+export const contentsOf = (self: Resource): ReadonlyArray<Resource> =>
+  self.variants?.map(({ plain }) => plain) ?? (self.error === undefined ? [self] : [])

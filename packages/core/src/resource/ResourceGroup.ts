@@ -6,6 +6,7 @@
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
+import * as HashMap from "effect/HashMap"
 import * as Steps from "../Steps.js"
 import type { Resource } from "./Resource.js"
 import * as ResourceSet from "./ResourceSet.js"
@@ -22,7 +23,7 @@ export class ResourceGroup {
   /** `null` until it is computed. */
   #api: ResourceType.Api | undefined | null = null
 
-  #hasVariants: boolean | undefined
+  #isVaried: boolean | undefined
   #views: Map<string, ResourceGroup> | undefined
 
   /** @param whole of a view: the group that it is a view of */
@@ -30,19 +31,15 @@ export class ResourceGroup {
     readonly sets: ReadonlyMap<string, ResourceSet.ResourceSet>,
     readonly whole?: ResourceGroup
   ) {
-    if (whole !== undefined) this.#hasVariants = false
+    if (whole !== undefined) this.#isVaried = false
   }
 
-  /** Whether a set has variants; see `Variants`. `undefined`: not known yet. */
-  get hasVariants(): boolean | undefined {
-    return this.#hasVariants
+  /** Whether clients see another group in its place; see `ClientView`. */
+  get isVaried(): boolean {
+    return (this.#isVaried ??= Array.from(this.sets.values()).some(({ varied }) => !HashMap.isEmpty(varied)))
   }
 
-  set hasVariants(is: boolean | undefined) {
-    this.#hasVariants = is
-  }
-
-  /** The views of a group with variants; see `Variants.viewOf`. */
+  /** What clients see in its place, by what they said; see `ClientView`. */
   get views(): Map<string, ResourceGroup> {
     return (this.#views ??= new Map())
   }

@@ -31,6 +31,8 @@ interface Fields extends ChangeLog.ChangeLog {
   readonly aliases: HashMap.HashMap<string, string>
   /** Name → TTL in milliseconds, for those that have one. */
   readonly ttls: HashMap.HashMap<string, number>
+  /** Those that a client does not see as they are: variants, and errors in place of a resource; see `ClientView`. */
+  readonly varied: HashMap.HashMap<string, Resource>
   /** Sum of the members' digests. */
   readonly digest: Digest.Digest
   /** The version of the type that clients see. */
@@ -48,6 +50,7 @@ export class ResourceSet implements Fields {
   readonly resources: HashMap.HashMap<string, Resource>
   readonly aliases: HashMap.HashMap<string, string>
   readonly ttls: HashMap.HashMap<string, number>
+  readonly varied: HashMap.HashMap<string, Resource>
   readonly digest: Digest.Digest
   readonly version: string
   readonly cursor: Cursor
@@ -61,6 +64,7 @@ export class ResourceSet implements Fields {
     this.resources = fields.resources
     this.aliases = fields.aliases
     this.ttls = fields.ttls
+    this.varied = fields.varied
     this.digest = fields.digest
     this.version = fields.version
     this.cursor = fields.cursor
@@ -105,6 +109,7 @@ export const empty = (typeUrl: string): ResourceSet =>
     resources: HashMap.empty(),
     aliases: HashMap.empty(),
     ttls: HashMap.empty(),
+    varied: HashMap.empty(),
     digest: Digest.zero,
     version: Digest.toHex(Digest.zero),
     cursor: {
@@ -182,6 +187,13 @@ export const versionWith = (self: ResourceSet, others: ReadonlyArray<Resource>):
     : Digest.toHex(others.reduce((sum, resource) => Digest.add(sum, resource.digest), self.digest))
 
 /**
+ * The version of a set without a label: a digest of its content.
+ *
+ * @since 0.1.0
+ */
+export const versionOf = ({ digest }: ResourceSet): string => Digest.toHex(digest)
+
+/**
  * Number of resources.
  *
  * @since 0.1.0
@@ -240,6 +252,9 @@ export interface NamedChange extends Omit<Change, "upsert"> {
 export const update = (self: ResourceSet, change: Change): Either.Either<ResourceSet, AliasConflict> =>
   Steps.toEnd(updating(self, { ...change, upsert: byName(change.upsert ?? []) }))
 
+/** Whether a client sees something else in its place. */
+const isVaried = ({ error, variants }: Resource): boolean => variants !== undefined || error !== undefined
+
 const byName = (resources: Iterable<Resource>): ReadonlyMap<string, Resource> => {
   const named = new Map<string, Resource>()
   for (const resource of resources) named.set(resource.name, resource)
@@ -259,7 +274,7 @@ export const updating = function* (
   let looked = 0
   const before = new Map<string, Resource | undefined>()
   let labelled: Array<string> | undefined
-  let { aliases, digest, ttls } = self
+  let { aliases, digest, ttls, varied } = self
   let { domains } = self.cursor
   const hasDomains = ResourceType.isOf(self.typeUrl, ResourceType.VirtualHost)
   // Mutable copies until the end: a large change copies the inner nodes of the maps once.
@@ -271,6 +286,7 @@ export const updating = function* (
     for (const alias of resource.aliases) aliases = HashMap.remove(aliases, alias)
     if (hasDomains) domains = [resource.name, ...resource.aliases].reduce(VirtualHostDiscovery.withoutDomain, domains)
     if (resource.ttl !== undefined) ttls = HashMap.remove(ttls, resource.name)
+    if (isVaried(resource)) varied = HashMap.remove(varied, resource.name)
   }
 
   for (const name of change.remove ?? []) {
@@ -301,6 +317,7 @@ export const updating = function* (
     HashMap.modifyHash(resources, name, hash, () => Option.some(resource))
     HashMap.modifyHash(fingerprints, name, hash, () => Option.some(resource.fingerprint))
     if (resource.ttl !== undefined) ttls = HashMap.set(ttls, name, resource.ttl)
+    if (isVaried(resource)) varied = HashMap.set(varied, name, resource)
   }
   for (const name of before.keys()) {
     if (++looked % Steps.atOnce === 0) yield
@@ -327,15 +344,18 @@ export const updating = function* (
   // Layered sets need the names with new labels, too. No difference contains them.
   for (const name of labelled ?? []) before.set(name, get(self, name))
   HashMap.endMutation(fingerprints)
-  return Either.right(changed(self, before, { resources, aliases, ttls, digest, version }, fingerprints, domains))
+  return Either.right(
+    changed(self, before, { resources, aliases, ttls, varied, digest, version }, fingerprints, domains)
+  )
 }
 
 /** A set with other labels, which is no change. */
 const relabelled = (
-  { aliases, cursor, digest, log, logged, recent, ttls, typeUrl }: ResourceSet,
+  { aliases, cursor, digest, log, logged, recent, ttls, typeUrl, varied }: ResourceSet,
   resources: ResourceSet["resources"],
   version: string
-): ResourceSet => new ResourceSet({ typeUrl, resources, aliases, ttls, digest, version, cursor, log, recent, logged })
+): ResourceSet =>
+  new ResourceSet({ typeUrl, resources, aliases, ttls, varied, digest, version, cursor, log, recent, logged })
 
 /** A set with new content and one more change in its log. */
 const changed = (
@@ -346,8 +366,9 @@ const changed = (
     digest,
     resources,
     ttls,
+    varied,
     version
-  }: Pick<ResourceSet, "resources" | "aliases" | "ttls" | "digest" | "version">,
+  }: Pick<ResourceSet, "resources" | "aliases" | "ttls" | "varied" | "digest" | "version">,
   fingerprints: Cursor["fingerprints"],
   domains: Cursor["domains"]
 ): ResourceSet => {
@@ -355,7 +376,7 @@ const changed = (
   const revision = self.cursor.revision + 1
   const cursor: Cursor = { revision, digest, fingerprints, aliases, domains, hasTtls: HashMap.size(ttls) > 0 }
   const logs = ChangeLog.withChange(self, { from, before })
-  const made = new ResourceSet({ typeUrl, resources, aliases, ttls, digest, version, cursor, ...logs })
+  const made = new ResourceSet({ typeUrl, resources, aliases, ttls, varied, digest, version, cursor, ...logs })
   CollectionIndex.follow(self, made, before)
   return made
 }
@@ -385,10 +406,20 @@ export const resourcesAt = function* (self: ResourceSet, cursor: Cursor): Steps.
  * @since 0.1.0
  */
 export const departed = (self: ResourceSet): ResourceSet => {
-  const { aliases, cursor, digest, resources, ttls, typeUrl, version } = self
+  const { aliases, cursor, digest, resources, ttls, typeUrl, varied, version } = self
   if (cursor.revision < 0) return self
   const left = elsewhere(cursor, resources)
-  return new ResourceSet({ typeUrl, resources, aliases, ttls, digest, version, cursor: left, ...ChangeLog.empty })
+  return new ResourceSet({
+    typeUrl,
+    resources,
+    aliases,
+    ttls,
+    varied,
+    digest,
+    version,
+    cursor: left,
+    ...ChangeLog.empty
+  })
 }
 
 /**
@@ -403,10 +434,10 @@ export const withContentOf = (
   before: ChangeLog.LogEntry["before"],
   version: string
 ): ResourceSet => {
-  const { aliases, digest, resources, ttls } = content
+  const { aliases, digest, resources, ttls, varied } = content
   if (before.size > 0) {
     const { fingerprints, domains } = content.cursor
-    return changed(self, before, { resources, aliases, ttls, digest, version }, fingerprints, domains)
+    return changed(self, before, { resources, aliases, ttls, varied, digest, version }, fingerprints, domains)
   }
   return resources === self.resources && version === self.version ? self : relabelled(self, resources, version)
 }

@@ -29,6 +29,7 @@ import * as ResponseParts from "./ResponseParts.js"
 import * as ReturningClient from "./ReturningClient.js"
 import * as Round from "./Round.js"
 import { planRound, wakeAt } from "./RoundPlan.js"
+import * as SentErrors from "./SentErrors.js"
 import * as SentVariants from "./SentVariants.js"
 import * as StateOfTheWorld from "./StateOfTheWorld.js"
 import type { Draft, Options, Output, ServerStream } from "./StreamState.js"
@@ -70,7 +71,7 @@ export const isIdle = (self: Draft): boolean => {
   if (self.partialRequest !== undefined) return true
   // Without credit or a group nothing becomes due.
   if (!self.credit || group === undefined) return true
-  if (self.parts !== undefined || !isQuiet(self, group)) return false
+  if (self.parts !== undefined || SentErrors.owe(self, group) || !isQuiet(self, group)) return false
   self.round = Round.idle
   return true
 }
@@ -84,7 +85,7 @@ export const flush = function* (self: Draft, group: ResourceGroup, now: number):
   const part = nextPart(self, now)
   if (part !== undefined) return part
   if (self.options.missingWait !== undefined) AwaitedNames.expire(self, now)
-  while (!isQuiet(self, group)) {
+  while (SentErrors.owe(self, group) || !isQuiet(self, group)) {
     const found = Due.areNear(self.options, self.subscriptions, group, self.round)
       ? Due.nothingFound
       : yield* Due.find(self.options, self.subscriptions, group, self.round)
@@ -95,7 +96,8 @@ export const flush = function* (self: Draft, group: ResourceGroup, now: number):
     if (turn === undefined) {
       const isOver = self.round.turned.length === 0
       self.round = Round.next(self.round)
-      if (!isOver) continue
+      // What is gone may have an error in its place.
+      if (!isOver || SentErrors.owe(self, group)) continue
       self.deadline = wakeAt(self, dues, now)
       return undefined
     }
@@ -338,7 +340,8 @@ const emit = (
   const sent = { ...Subscriptions.noSent, nonce, version: response.version, at: now }
   Acknowledgement.send(subscription, sent, response, update, before)
   self.subscriptions = put(self.subscriptions, subscription)
-  const told = self.parameters === undefined ? response : SentVariants.send(self, response)
+  const given = before === undefined ? response : SentErrors.send(self, before, subscription, response)
+  const told = self.parameters === undefined ? given : SentVariants.send(self, given)
   if (before !== undefined && response.next !== undefined) {
     const { names, wildcard } = subscription
     self.parts = { next: response.next, update, names, wildcard }

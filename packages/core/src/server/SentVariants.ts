@@ -48,17 +48,5 @@ export const send = (self: Draft, response: Response): Response => {
   }
   self.variants = HashMap.endMutation(next)
   if (removedVariants.length === 0 || protocol === "StateOfTheWorld") return response
-  return Responses.make({ ...fieldsOf(response), removed: plain, removedVariants })
+  return Responses.make({ ...Responses.fieldsOf(response), removed: plain, removedVariants })
 }
-
-const fieldsOf = ({ absent, aliases, heartbeats, next, protocol, resources, ttl, typeUrl, version }: Response) => ({
-  absent,
-  aliases,
-  heartbeats,
-  next,
-  protocol,
-  resources,
-  ttl,
-  typeUrl,
-  version
-})

@@ -14,10 +14,10 @@ import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import * as DynamicParameters from "../protocol/DynamicParameters.js"
+import * as ClientView from "../resource/ClientView.js"
 import { isSame } from "../resource/Cursor.js"
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
 import * as ResourceGroups from "../resource/ResourceGroup.js"
-import * as Variants from "../resource/Variants.js"
 import * as Steps from "../Steps.js"
 import type { Request } from "../wire/Request.js"
 import * as ApiVersion from "./ApiVersion.js"
@@ -25,6 +25,7 @@ import * as AwaitedNames from "./AwaitedNames.js"
 import * as Collections from "./Collections.js"
 import * as Round from "./Round.js"
 import { flush, isIdle, tell } from "./Sending.js"
+import * as SentErrors from "./SentErrors.js"
 import * as SentVariants from "./SentVariants.js"
 import { goOn, hear, isHeard, isRepeated, onRequest, violate } from "./StreamRequest.js"
 import type { Draft, Options, PhaseOptions, ServerStream, Step } from "./StreamState.js"
@@ -98,6 +99,7 @@ export const make = (options: Pick<Options, "protocol" | "typeUrl"> & Partial<Op
   group: undefined,
   parameters: undefined,
   variants: SentVariants.none,
+  errors: SentErrors.none,
   subscriptions: [],
   credit: false,
   ended: false,
@@ -260,7 +262,7 @@ export const step = (self: ServerStream, input: Input, now: number): Step =>
  */
 export const stepping = function* (self: ServerStream, given: Input, now: number): Steps.Steps<Step> {
   if (self.ended) return [self, none]
-  const input = seen(self, given)
+  const input = seen(self, given) ?? (yield* seeing(self, given))
   if (input._tag === "Continue" && self.partialRequest !== undefined)
     return yield* goOn(self, self.partialRequest, self.options.namesPerStep, now)
   if (input._tag === "Request") {
@@ -311,11 +313,16 @@ export const stepping = function* (self: ServerStream, given: Input, now: number
   return [next, output === undefined ? missing : [...missing, output]]
 }
 
-/** An input with the group as this client sees it. */
-const seen = (self: ServerStream, input: Input): Input => {
+/** An input with the group as this client sees it. `undefined`: it takes longer, use {@link seeing}. */
+const seen = (self: ServerStream, input: Input): Input | undefined => {
   if (!("group" in input) || input.group === undefined) return input
-  const group = Variants.viewOf(input.group, self.parameters)
-  return group === input.group ? input : { ...input, group }
+  const group = ClientView.near(input.group, self.parameters, self.group)
+  return group === undefined ? undefined : group === input.group ? input : { ...input, group }
+}
+
+const seeing = function* (self: ServerStream, input: Input): Steps.Steps<Input> {
+  if (!("group" in input) || input.group === undefined) return input
+  return { ...input, group: yield* ClientView.viewing(input.group, self.parameters, self.group) }
 }
 
 /** Handles a request. What its locators say of the client chooses the variants from now on. */
@@ -329,7 +336,7 @@ const onLocated = function* (self: ServerStream, request: Request, now: number):
   }
   const next = draft(self)
   next.parameters = parameters
-  const view = self.group === undefined ? undefined : Variants.viewOf(self.group.whole ?? self.group, parameters)
+  const view = self.group && (yield* ClientView.viewing(self.group.whole ?? self.group, parameters, undefined))
   if (self.group !== undefined && view !== self.group) {
     // As after a move to another group: it gets the difference.
     next.group = view
@@ -360,6 +367,7 @@ const leave = function* (
 export const short = (self: ServerStream, given: Input, now: number): Step | undefined => {
   if (self.ended || self.partialRequest !== undefined) return undefined
   const input = seen(self, given)
+  if (input === undefined) return undefined
   if (input._tag === "Advance" && self.group !== undefined) return untouched(self, self.group, input.group, now)
   const next = draft(self)
   let outputs = none

@@ -12,6 +12,7 @@ import type { Response } from "../wire/Response.js"
 import type * as IncrementalNames from "./IncrementalNames.js"
 import type { NamesChange } from "./NamesChange.js"
 import type * as Round from "./Round.js"
+import type { SentErrors } from "./SentErrors.js"
 import type * as StateOfTheWorldNames from "./StateOfTheWorldNames.js"
 import type { Subscription, Wildcard } from "./Subscription.js"
 
@@ -79,12 +80,14 @@ export interface Options extends PhaseOptions {
  */
 export interface ServerStream {
   readonly options: Options
-  /** As this client sees it; see `Variants.viewOf`. */
+  /** As this client sees it; see `ClientView`. */
   readonly group: ResourceGroup | undefined
   /** What the client said of itself in locators; `undefined`: it gave none. */
   readonly parameters: ByAuthority | undefined
   /** Type URL and name → encoded constraints of the variant that the client was sent. */
   readonly variants: HashMap.HashMap<string, Uint8Array>
+  /** Errors that the client was told in place of resources. */
+  readonly errors: SentErrors
   /** In the order of types. */
   readonly subscriptions: ReadonlyArray<Subscription>
   readonly credit: boolean
@@ -221,6 +224,7 @@ export const draft = (self: ServerStream): Draft => ({
   group: self.group,
   parameters: self.parameters,
   variants: self.variants,
+  errors: self.errors,
   subscriptions: self.subscriptions,
   credit: self.credit,
   ended: self.ended,

@@ -10,7 +10,7 @@
  */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { Protocol } from "../protocol/Protocol.js"
-import type { Resource } from "../resource/Resource.js"
+import type { Resource, ResourceError } from "../resource/Resource.js"
 import { atOnce, type Steps } from "../Steps.js"
 import {
   Any,
@@ -19,7 +19,9 @@ import {
   DiscoveryResponse,
   Duration,
   Resource as Fields,
+  ResourceError as Errors,
   ResourceName,
+  Status,
   tagOf
 } from "./Fields.js"
 import { fieldOf, sizeOfField, sizeOfText, sizeOfVarint, utf8, Writer } from "./Wire.js"
@@ -39,6 +41,8 @@ export interface Response {
   readonly removed: ReadonlyArray<string>
   /** Variants that are removed, by name and encoded constraints: `removed_resource_names` (TP2). Incremental only. */
   readonly removedVariants: ReadonlyArray<RemovedVariant>
+  /** Why resources cannot be given: `resource_errors` (TP3). */
+  readonly errors: ReadonlyArray<NamedError>
   /** Resources sent without a body: they renew a TTL and are no update. */
   readonly heartbeats: ReadonlyArray<Resource>
   /** VHDS: names of missing hosts, each answered by a resource without a body. */
@@ -64,6 +68,17 @@ export interface RemovedVariant {
   readonly constraints: Uint8Array
 }
 
+/**
+ * Why the resource of a name cannot be given.
+ *
+ * @since 0.1.0
+ */
+export interface NamedError {
+  readonly name: string
+  readonly error: ResourceError
+}
+
+const noErrors: ReadonlyArray<NamedError> = []
 const noVariants: ReadonlyArray<RemovedVariant> = []
 const noAliases: ReadonlyMap<string, ReadonlyArray<string>> = new Map()
 const noResources: ReadonlyArray<Resource> = []
@@ -81,11 +96,45 @@ export const make = (response: Pick<Response, "protocol" | "typeUrl" | "version"
   resources: response.resources ?? noResources,
   removed: response.removed ?? noNames,
   removedVariants: response.removedVariants ?? noVariants,
+  errors: response.errors ?? noErrors,
   heartbeats: response.heartbeats ?? noResources,
   absent: response.absent ?? noNames,
   aliases: response.aliases ?? noAliases,
   ttl: response.ttl ?? false,
   next: response.next
+})
+
+/**
+ * The fields of a response, without what a {@link shared} one keeps beside them.
+ *
+ * @since 0.1.0
+ */
+export const fieldsOf = ({
+  absent,
+  aliases,
+  errors,
+  heartbeats,
+  next,
+  protocol,
+  removed,
+  removedVariants,
+  resources,
+  ttl,
+  typeUrl,
+  version
+}: Response): Response => ({
+  absent,
+  aliases,
+  errors,
+  heartbeats,
+  next,
+  protocol,
+  removed,
+  removedVariants,
+  resources,
+  ttl,
+  typeUrl,
+  version
 })
 
 const RESOURCE_TYPE_URL = utf8("type.googleapis.com/envoy.service.discovery.v3.Resource")
@@ -186,6 +235,19 @@ const writeName = (to: Encoder, field: number, name: string, constraints: Uint8A
   to.close(field, opened)
 }
 
+/** `envoy.service.discovery.v3.ResourceError` */
+const writeError = (to: Encoder, field: number, { error, name }: NamedError): void => {
+  const opened = to.open(field)
+  writeName(to, Errors.resourceName, name, noConstraints)
+  const detail = to.open(Errors.errorDetail)
+  to.number(Status.code, error.code)
+  to.text(Status.message, error.message)
+  to.close(Errors.errorDetail, detail)
+  to.close(field, opened)
+}
+
+const noConstraints = new Uint8Array()
+
 /** What is written of a resource beside its content. */
 type Written = Pick<Resource, "name" | "ttl" | "version" | "constraints">
 
@@ -234,6 +296,7 @@ const writeStateOfTheWorld: Write = (to, response, typeUrl, from, before) => {
   if (before < resources.length) return
   for (const resource of response.heartbeats) writeWrapped(resource, undefined)
   to.bytes(DiscoveryResponse.typeUrl, typeUrl)
+  for (const each of response.errors) writeError(to, DiscoveryResponse.resourceErrors, each)
 }
 
 const withoutTtl = (resource: Resource, response: Response): Written => {
@@ -263,6 +326,7 @@ const writeIncremental: Write = (to, response, typeUrl, from, before) => {
   for (const name of response.removed) to.text(DeltaDiscoveryResponse.removedResources, name, true)
   for (const { constraints, name } of response.removedVariants)
     writeName(to, DeltaDiscoveryResponse.removedResourceNames, name, constraints)
+  for (const each of response.errors) writeError(to, DeltaDiscoveryResponse.resourceErrors, each)
 }
 
 const writeOf = ({ protocol }: Response): Write =>
@@ -332,6 +396,7 @@ class SharedResponse implements Response {
   readonly resources: ReadonlyArray<Resource>
   readonly removed: ReadonlyArray<string>
   readonly removedVariants: ReadonlyArray<RemovedVariant>
+  readonly errors: ReadonlyArray<NamedError>
   readonly heartbeats: ReadonlyArray<Resource>
   readonly absent: ReadonlyArray<string>
   readonly aliases: ReadonlyMap<string, ReadonlyArray<string>>
@@ -349,6 +414,7 @@ class SharedResponse implements Response {
     this.resources = response.resources
     this.removed = response.removed
     this.removedVariants = response.removedVariants
+    this.errors = response.errors
     this.heartbeats = response.heartbeats
     this.absent = response.absent
     this.aliases = response.aliases

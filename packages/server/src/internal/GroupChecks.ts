@@ -6,7 +6,7 @@
  * changes again before its turn is checked once. Only a change that may be refused is checked before it is made.
  */
 import * as Difference from "@effect-xds/core/resource/Difference"
-import type { Resource } from "@effect-xds/core/resource/Resource"
+import { contentsOf, type Resource } from "@effect-xds/core/resource/Resource"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Steps from "@effect-xds/core/Steps"
@@ -86,18 +86,24 @@ const maxText = 2_000
 
 const cut = (text: string): string => (text.length <= maxText ? text : `${text.slice(0, maxText)}…`)
 
+const checked = (resource: Resource): GroupIndex.Resource => {
+  const { error, name, typeUrl, value, variants } = resource
+  if (variants === undefined && error === undefined) return resource
+  return { typeUrl, name, value, contents: contentsOf(resource).map((each) => each.value) }
+}
+
 /** In steps: what was put, and what was removed. */
 const differences = function* (
   before: ResourceGroup.ResourceGroup,
   now: ResourceGroup.ResourceGroup
-): Steps.Steps<{ readonly put: ReadonlyArray<Resource>; readonly remove: ReadonlyArray<GroupIndex.Key> }> {
-  const put: Array<Resource> = []
+): Steps.Steps<{ readonly put: ReadonlyArray<GroupIndex.Resource>; readonly remove: ReadonlyArray<GroupIndex.Key> }> {
+  const put: Array<GroupIndex.Resource> = []
   const remove: Array<GroupIndex.Key> = []
   if (before !== now) {
     for (const typeUrl of new Set([...before.sets.keys(), ...now.sets.keys()])) {
       const { cursor } = ResourceGroup.set(before, typeUrl)
       const { changed, removed } = yield* Difference.inSteps(ResourceGroup.set(now, typeUrl), cursor)
-      for (const resource of changed) put.push(resource)
+      for (const resource of changed) put.push(checked(resource))
       for (const name of removed.keys()) remove.push({ typeUrl, name })
     }
   }
@@ -106,7 +112,7 @@ const differences = function* (
 
 const applying = function* (
   index: GroupIndex.GroupIndex,
-  put: ReadonlyArray<Resource>,
+  put: ReadonlyArray<GroupIndex.Resource>,
   remove: ReadonlyArray<GroupIndex.Key>
 ): Steps.Steps<object> {
   let done = 0
@@ -333,7 +339,7 @@ export class GroupChecks {
   }
 
   /** Reads resources, in slices. */
-  #read(index: GroupIndex.GroupIndex, resources: ReadonlyArray<Resource>): Effect.Effect<void> {
+  #read(index: GroupIndex.GroupIndex, resources: ReadonlyArray<GroupIndex.Resource>): Effect.Effect<void> {
     const { loop } = this.options
     return Effect.gen(this, function* () {
       let slice = Slice.slice(loop)

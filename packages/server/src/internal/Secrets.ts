@@ -3,7 +3,7 @@
  * keys included. All output about a client (log, status, events, metrics, spans) comes after this.
  */
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
-import type { Resource } from "@effect-xds/core/resource/Resource"
+import { contentsOf, type Resource } from "@effect-xds/core/resource/Resource"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Redaction from "@effect-xds/proto/Redaction"
 import * as SensitiveFields from "@effect-xds/proto/SensitiveFields"
@@ -74,7 +74,7 @@ export class Secrets {
 
 const valuesOf = (resources: ReadonlyArray<Resource>): Values => {
   const values: Array<Uint8Array> = []
-  for (const { typeUrl, value } of resources) {
+  for (const { typeUrl, value } of resources.flatMap(contentsOf)) {
     for (const each of SensitiveFields.values(typeUrl, value)) values.push(each)
   }
   return values.length === 0 ? none : values

@@ -7,7 +7,9 @@ import type { DescMessage, Message } from "@bufbuild/protobuf"
 import * as Digest from "@effect-xds/core/resource/Digest"
 import * as Resource from "@effect-xds/core/resource/Resource"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import * as Variants from "@effect-xds/core/resource/Variants"
 import type * as MessageSteps from "@effect-xds/proto/MessageSteps"
+import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as EventLoop from "@effect-xds/transport/EventLoop"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -70,6 +72,7 @@ const hasher = new Digest.Hasher((bytes) => hash("sha256", bytes))
 class Encoding implements EncodedSnapshot {
   readonly resources: Array<Resource.Resource> = []
   readonly places = new Map<Resource.Resource, string>()
+  private readonly varied = new Map<string, Varied>()
 
   constructor(
     private readonly held: ResourceGroup.ResourceGroup,
@@ -84,9 +87,16 @@ class Encoding implements EncodedSnapshot {
     const fail = (reason: SnapshotError["reason"], name: string, detail: string) =>
       new SnapshotError({ reason, typeUrl, name, detail })
 
-    if (expected !== undefined && expected.typeUrl !== typeUrl) {
+    if (expected !== undefined && !ResourceType.isOf(typeUrl, expected)) {
       const detail = `it stands where ${expected.typeName} is wanted; move it to its own property`
       return fail("WrongType", SourceName.probable(entry, typeUrl), detail)
+    }
+    if (options.error !== undefined) {
+      const name = SourceName.probable(entry, typeUrl)
+      const made = Resource.unavailable({ typeUrl, name }, options.error, hasher)
+      if (Either.isLeft(made)) return fail("Invalid", name, made.left.reason)
+      const old = ResourceGroup.get(this.held, made.right)
+      return this.put(old?.fingerprint === made.right.fingerprint ? old : made.right, options.place)
     }
     const schema = SourceContent.schema(typeUrl)
     const given = SourceContent.bytesOf(source)
@@ -126,7 +136,8 @@ class Encoding implements EncodedSnapshot {
       version: options.version,
       ttl: ttl === undefined ? undefined : Duration.toMillis(ttl)
     }
-    const old = ResourceGroup.get(this.held, { typeUrl, name })
+    const { constraints } = options
+    const old = constraints === undefined ? ResourceGroup.get(this.held, { typeUrl, name }) : undefined
     if (
       old !== undefined &&
       old.ttl === made.ttl &&
@@ -134,8 +145,7 @@ class Encoding implements EncodedSnapshot {
       sameList(old.aliases, made.aliases) &&
       sameBytes(old.value, encoded)
     ) {
-      this.put(old, place)
-      return undefined
+      return this.put(old, place)
     }
     // The caller's bytes are copied: they may change, or be a view into a much larger buffer. `slice` of a Buffer would
     // not copy.
@@ -143,17 +153,51 @@ class Encoding implements EncodedSnapshot {
     const value = isGiven && options.keepBytes !== true ? new Uint8Array(encoded) : encoded
     const result = Resource.make({ typeUrl, name, value, ...made }, hasher)
     if (Either.isLeft(result)) return fail("Invalid", name, result.left.reason)
-    this.put(result.right, place)
+    if (constraints === undefined) this.put(result.right, place)
+    else if (made.aliases.length > 0) return fail("Invalid", name, "a variant has no aliases; leave them out")
+    else if (this.vary(result.right, { ...made, constraints, value }, place)) return undefined
     const type = SourceContent.schema(typeUrl)
     if (type === undefined) return undefined
     const content = "$typeName" in source && !SourceContent.isAny(source) ? source : value
     return this.inspect?.({ resource: result.right, type, content, place, large }, this.loop)
   }
 
-  private put(resource: Resource.Resource, place: string | undefined): void {
+  private put(resource: Resource.Resource, place: string | undefined): undefined {
     this.resources.push(resource)
     if (place !== undefined) this.places.set(resource, place)
   }
+
+  /** One more variant. Whether there is such a one already, which was inspected. */
+  private vary({ fingerprint, name, typeUrl }: Resource.Resource, input: Variants.Input, place: string | undefined) {
+    const key = `${typeUrl} ${name}`
+    const varied = this.varied.get(key) ?? { typeUrl, name, inputs: [], place }
+    varied.inputs.push(input)
+    this.varied.set(key, varied)
+    const old = ResourceGroup.get(this.held, { typeUrl, name })
+    return old?.variants?.some(({ plain }) => plain.fingerprint === fingerprint) === true
+  }
+
+  /** After the last one: variants of a name are one resource. */
+  end(): SnapshotError | undefined {
+    for (const { inputs, name, place, typeUrl } of this.varied.values()) {
+      const made = Variants.make({ typeUrl, name }, inputs, hasher)
+      if (Either.isLeft(made)) {
+        return new SnapshotError({ reason: "Invalid", typeUrl, name, detail: made.left.reason })
+      }
+      const old = ResourceGroup.get(this.held, made.right)
+      this.put(old?.fingerprint === made.right.fingerprint ? old : made.right, place)
+    }
+    return undefined
+  }
+}
+
+/** The variants of a name. */
+interface Varied {
+  readonly typeUrl: string
+  readonly name: string
+  readonly inputs: Array<Variants.Input>
+  /** Of the first one. */
+  readonly place: string | undefined
 }
 
 /**
@@ -178,7 +222,7 @@ export const encode = (
         const wait = encoding.add(entry) ?? (slice.isOver() ? Slice.breathe(loop) : undefined)
         if (wait !== undefined) return Effect.flatMap(wait, go)
       }
-      return Exit.succeed(encoding)
+      return encoding.end() ?? Exit.succeed(encoding)
     }
     const loading = SourceContent.loadSchemas(entries)
     return loading === undefined ? go() : Effect.flatMap(loading, go)

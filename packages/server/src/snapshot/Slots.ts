@@ -3,7 +3,8 @@
  *
  * @since 0.1.0
  */
-import type * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import type { Message } from "@bufbuild/protobuf"
+import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { Cluster } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import type { TypedExtensionConfig } from "@effect-xds/proto/envoy/config/core/v3/extension"
@@ -50,27 +51,28 @@ export type Versions = { readonly [S in Slot]?: string | undefined } & {
 }
 
 /**
- * Resources by type.
+ * Resources by type. In a group of v2 each has messages of v2, of `@effect-xds/proto-v2`.
  *
  * @since 0.1.0
  */
 export interface Resources {
   /** CDS */
-  readonly clusters?: Iterable<Item<Cluster>> | undefined
+  readonly clusters?: Iterable<Item<Cluster | Message<"envoy.api.v2.Cluster">>> | undefined
   /** EDS */
-  readonly endpoints?: Iterable<Item<ClusterLoadAssignment>> | undefined
+  readonly endpoints?: Iterable<Item<ClusterLoadAssignment | Message<"envoy.api.v2.ClusterLoadAssignment">>> | undefined
   /** LDS */
-  readonly listeners?: Iterable<Item<Listener>> | undefined
+  readonly listeners?: Iterable<Item<Listener | Message<"envoy.api.v2.Listener">>> | undefined
   /** RDS */
-  readonly routes?: Iterable<Item<RouteConfiguration>> | undefined
+  readonly routes?: Iterable<Item<RouteConfiguration | Message<"envoy.api.v2.RouteConfiguration">>> | undefined
   /** SRDS */
-  readonly scopedRoutes?: Iterable<Item<ScopedRouteConfiguration>> | undefined
+  readonly scopedRoutes?:
+    Iterable<Item<ScopedRouteConfiguration | Message<"envoy.api.v2.ScopedRouteConfiguration">>> | undefined
   /** VHDS; see `Snapshot.virtualHost` for their names. */
-  readonly virtualHosts?: Iterable<Item<VirtualHost>> | undefined
+  readonly virtualHosts?: Iterable<Item<VirtualHost | Message<"envoy.api.v2.route.VirtualHost">>> | undefined
   /** SDS */
-  readonly secrets?: Iterable<Item<Secret>> | undefined
+  readonly secrets?: Iterable<Item<Secret | Message<"envoy.api.v2.auth.Secret">>> | undefined
   /** RTDS */
-  readonly runtimes?: Iterable<Item<Runtime>> | undefined
+  readonly runtimes?: Iterable<Item<Runtime | Message<"envoy.service.discovery.v2.Runtime">>> | undefined
   /** ECDS */
   readonly extensionConfigs?: Iterable<Item<TypedExtensionConfig>> | undefined
   /** Resources of any type of the Envoy API, mixed. */
@@ -90,12 +92,16 @@ export type Names = { readonly [S in Slot]?: Iterable<string> | undefined } & {
 /**
  * Version labels by type URL.
  *
+ * @param api of the group
  * @since 0.1.0
  */
-export const versionsByTypeUrl = (versions: Versions): Readonly<Record<string, string>> => {
+export const versionsByTypeUrl = (
+  versions: Versions,
+  api: ResourceType.Api = "v3"
+): Readonly<Record<string, string>> => {
   const labels: Record<string, string> = {}
   for (const [key, label] of Object.entries(versions)) {
-    if (typeof label === "string") labels[isSlot(key) ? slotTypes[key].typeUrl : key] = label
+    if (typeof label === "string") labels[isSlot(key) ? ResourceType.typeUrlIn(api, slotTypes[key]) : key] = label
   }
   return labels
 }
@@ -103,14 +109,32 @@ export const versionsByTypeUrl = (versions: Versions): Readonly<Record<string, s
 /**
  * The keys of names by slot.
  *
+ * @param api of the group
  * @since 0.1.0
  */
-export const keys = (names: Names): ReadonlyArray<ResourceGroup.ResourceKey> => {
+export const keys = (names: Names, api: ResourceType.Api = "v3"): ReadonlyArray<ResourceGroup.ResourceKey> => {
   const found = Array.from(names.resources ?? [])
   for (const slot of slots) {
-    for (const name of names[slot] ?? []) found.push({ typeUrl: slotTypes[slot].typeUrl, name })
+    const typeUrl = ResourceType.typeUrlIn(api, slotTypes[slot])
+    for (const name of names[slot] ?? []) found.push({ typeUrl, name })
   }
   return found
+}
+
+/**
+ * The version of Envoy's API of resources, else that of the group that they come into, else v3.
+ *
+ * @since 0.1.0
+ */
+export const apiOf = (
+  resources: ReadonlyArray<Pick<ResourceGroup.ResourceKey, "typeUrl">>,
+  held?: ResourceGroup.ResourceGroup
+): ResourceType.Api => {
+  for (const { typeUrl } of resources) {
+    const type = ResourceType.byTypeUrl(typeUrl)
+    if (type !== undefined) return type.api
+  }
+  return (held === undefined ? undefined : ResourceGroup.apiOf(held)) ?? "v3"
 }
 
 /**

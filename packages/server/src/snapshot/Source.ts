@@ -6,6 +6,8 @@
  */
 import type { Message } from "@bufbuild/protobuf"
 import type { Any } from "@bufbuild/protobuf/wkt"
+import type { Constraints } from "@effect-xds/core/protocol/DynamicParameters"
+import type { ResourceError } from "@effect-xds/core/resource/Resource"
 import * as VirtualHostDiscovery from "@effect-xds/core/resource/VirtualHostDiscovery"
 import type { VirtualHost } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import type * as Duration from "effect/Duration"
@@ -59,6 +61,15 @@ export interface ResourceOptions {
    * name, and served unchanged, as a by-name type. Default: false, since an unknown type URL is usually a mistake.
    */
   readonly isUnknownType?: boolean | undefined
+  /**
+   * The clients that the resource is for, by what they say of themselves in dynamic parameters (TP2). All variants of a name are given
+   * together, one resource each; no parameters may match two of them. A variant has no aliases. Default: for all clients.
+   */
+  readonly constraints?: Constraints | undefined
+  /**
+   * Why clients cannot be given the resource; then it needs no content, see {@link unavailable}. Default: they are given it.
+   */
+  readonly error?: ResourceError | undefined
   /** Where the resource comes from: `clusters.yaml:3`. Messages about broken rules begin with it. Default: nothing. */
   readonly place?: string | undefined
 }
@@ -122,3 +133,24 @@ export const virtualHost = (
   aliases.delete(name)
   return resource({ ...message, name }, { ...options, name, aliases: Array.from(aliases) })
 }
+
+/**
+ * An error in the place of a resource: clients that ask for the name are told it in `resource_errors` (TP3). With `NOT_FOUND` and
+ * `PERMISSION_DENIED` they may drop what they have, with any other code they keep it. Clients that know no such errors see no resource.
+ *
+ * @example
+ * import { ResourceType } from "@effect-xds/proto"
+ * import { Snapshot } from "@effect-xds/server"
+ *
+ * const { typeUrl } = ResourceType.ClusterLoadAssignment
+ * const error = { code: 14, message: "the registry cannot be reached" }
+ *
+ * const snapshot = { endpoints: [Snapshot.unavailable({ typeUrl, name: "backend" }, error)] }
+ *
+ * @see https://github.com/cncf/xds/blob/main/proposals/TP3-xds-error-propagation.md
+ * @since 0.1.0
+ */
+export const unavailable = (
+  { name, typeUrl }: { readonly typeUrl: string; readonly name: string },
+  error: ResourceError
+): Entry<Encoded> => resource({ typeUrl, name, value: new Uint8Array() }, { error })

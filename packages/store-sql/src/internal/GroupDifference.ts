@@ -5,10 +5,12 @@
  * A digest of each type's content goes with it. Whoever applies a difference compares it, so that a replica is never
  * unnoticed in another state than the writer was.
  */
+import * as DynamicParameters from "@effect-xds/core/protocol/DynamicParameters"
 import * as Digest from "@effect-xds/core/resource/Digest"
 import * as Resource from "@effect-xds/core/resource/Resource"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
+import * as Variants from "@effect-xds/core/resource/Variants"
 import * as Steps from "@effect-xds/core/Steps"
 import * as Either from "effect/Either"
 import * as HashMap from "effect/HashMap"
@@ -87,14 +89,27 @@ export const between = function* (
 const format = 1
 
 /** What is there beside the content of a resource. */
-const flags = { version: 1, ttl: 2, aliases: 4 } as const
+const flags = { version: 1, ttl: 2, aliases: 4, variants: 8, error: 16 } as const
 
-const writeResource = (
-  to: ByteWriter,
-  { aliases, fingerprint, name, ttl, value, version }: Resource.Resource
-): void => {
+const writeResource = (to: ByteWriter, resource: Resource.Resource): void => {
+  to.text(resource.name)
+  const { error, variants } = resource
+  if (error !== undefined) {
+    to.number(flags.error)
+    to.number(error.code)
+    return to.text(error.message)
+  }
+  if (variants === undefined) return writeContent(to, resource)
+  to.number(flags.variants)
+  to.number(variants.length)
+  for (const { constraints, plain } of variants) {
+    to.bytes(DynamicParameters.encode(constraints))
+    writeContent(to, plain)
+  }
+}
+
+const writeContent = (to: ByteWriter, { aliases, fingerprint, ttl, value, version }: Resource.Resource): void => {
   const isLabelled = version !== fingerprint
-  to.text(name)
   to.number(
     (isLabelled ? flags.version : 0) | (ttl === undefined ? 0 : flags.ttl) | (aliases.length === 0 ? 0 : flags.aliases)
   )
@@ -136,6 +151,22 @@ export const encode = function* ({ over, types }: GroupDifference): Steps.Steps<
 const readResource = (from: ByteReader, typeUrl: string): Resource.Resource | undefined => {
   const name = from.text()
   const has = from.number()
+  const key = { typeUrl, name }
+  const made =
+    (has & flags.error) !== 0
+      ? Resource.unavailable(key, { code: from.number(), message: from.text() }, hasher)
+      : (has & flags.variants) !== 0
+        ? Either.flatMap(readVariants(from), (variants) => Variants.make(key, variants, hasher))
+        : Either.flatMap(readContent(from, has), (content) => Resource.make({ ...key, ...content }, hasher))
+  if (Either.isRight(made)) return made.right
+  if (made.left !== undefined) from.fail(made.left.message)
+  return undefined
+}
+
+type Content = Resource.Options & { readonly value: Uint8Array }
+
+/** Left: the reader has the mistake. */
+const readContent = (from: ByteReader, has: number): Either.Either<Content, undefined> => {
   const version = (has & flags.version) === 0 ? undefined : from.text()
   const ttl = (has & flags.ttl) === 0 ? undefined : Number(from.text())
   const aliases: Array<string> = []
@@ -143,11 +174,23 @@ const readResource = (from: ByteReader, typeUrl: string): Resource.Resource | un
     for (let count = from.number(); count > 0 && from.isGood(); count--) aliases.push(from.text())
   }
   const value = from.bytes()
-  if (!from.isGood()) return undefined
-  const made = Resource.make({ typeUrl, name, value, aliases, version, ttl }, hasher)
-  if (Either.isRight(made)) return made.right
-  from.fail(made.left.message)
-  return undefined
+  return from.isGood() ? Either.right({ aliases, ttl, value, version }) : Either.left(undefined)
+}
+
+const readVariants = (from: ByteReader): Either.Either<ReadonlyArray<Variants.Input>, undefined> => {
+  const variants: Array<Variants.Input> = []
+  for (let count = from.number(); count > 0; count--) {
+    const constraints = from.bytes()
+    const content = readContent(from, from.number())
+    if (Either.isLeft(content)) return Either.left(undefined)
+    try {
+      variants.push({ ...content.right, constraints: DynamicParameters.decode(constraints) })
+    } catch {
+      from.fail("constraints in it cannot be read")
+      return Either.left(undefined)
+    }
+  }
+  return Either.right(variants)
 }
 
 /** Reads a difference; left: what is wrong with the bytes. */

@@ -210,6 +210,10 @@ export const ofServer = (self: ServerStream, now: number): string =>
     variants: Array.from(self.variants, ([key, constraints]) => `${key} ${constraints.join()}`)
       .sort()
       .join(";"),
+    errors: Array.from(self.errors, ([typeUrl, told]) => {
+      const errors = pairs(HashMap.map(told.errors, ({ fingerprint }) => fingerprint))
+      return `${typeUrl} ${errors} ${sorted(told.kept)} ${told.isAnyWaiting}`
+    }).join("|"),
     subscriptions: self.subscriptions
       .map((each) => {
         const set = ResourceGroups.set(self.group ?? ResourceGroups.empty, each.typeUrl)
@@ -232,7 +236,7 @@ export const ofServer = (self: ServerStream, now: number): string =>
  * @since 0.1.0
  */
 export const ofResponse = (response: Response): string => {
-  const { absent, aliases, heartbeats, removed, removedVariants, resources, typeUrl, version } = response
+  const { absent, aliases, errors, heartbeats, removed, removedVariants, resources, typeUrl, version } = response
   return [
     typeUrl,
     version,
@@ -241,6 +245,7 @@ export const ofResponse = (response: Response): string => {
     heartbeats.map(({ name }) => name).join(","),
     removed.join(","),
     removedVariants.map(({ constraints, name }) => `${name} ${constraints.join()}`).join(),
+    errors.map(({ error, name }) => `${name} ${error.code} ${error.message}`).join(),
     absent.join(",")
   ].join(";")
 }

@@ -9,7 +9,8 @@
  */
 import type { Protocol } from "@effect-xds/core/wire/Request"
 import * as Request from "@effect-xds/core/wire/Request"
-import type { Resource } from "@effect-xds/core/resource/Resource"
+import * as ClientView from "@effect-xds/core/resource/ClientView"
+import type { Resource, ResourceError } from "@effect-xds/core/resource/Resource"
 import type { ResourceGroup } from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceGroups from "@effect-xds/core/resource/ResourceGroup"
 import { FanOut } from "@effect-xds/core/server/FanOut"
@@ -18,6 +19,7 @@ import type { Input, Output, ServerStream } from "@effect-xds/core/server/Server
 import * as StatusCode from "@effect-xds/core/protocol/StatusCode"
 import * as ServerStreams from "@effect-xds/core/server/ServerStream"
 import { shortNameOf } from "@effect-xds/proto/ResourceType"
+import * as Responses from "@effect-xds/core/wire/Response"
 import * as Either from "effect/Either"
 import { toEnd } from "@effect-xds/core/Steps"
 import * as Invariants from "../invariants/Invariants.js"
@@ -63,6 +65,11 @@ export interface Options {
   readonly maxInFlight?: number
   /** Most changes that the stream may be behind: its turn is a move of its own, or precedes everything else. Default: 0. */
   readonly maxBehind?: number
+  /**
+   * What the client says of itself in locators: one of these values of `env`, another one from a request on. Responses are not compared
+   * with the reference server then. Default: it gives names.
+   */
+  readonly said?: ReadonlyArray<string>
   /** Whether the client is moved to other groups: one that holds the same, one that holds something else, one that is not set. Default: false. */
   readonly isMoved?: boolean
 }
@@ -94,6 +101,10 @@ export interface State {
   readonly answered: ReadonlySet<string>
   readonly steps: Steps | undefined
   readonly problems: ReadonlyArray<string>
+  /** What the client says of itself from now on. */
+  readonly said: string | undefined
+  /** Type URL and name → the error that the client was told last in the place of a resource. */
+  readonly errors: ReadonlyMap<string, ResourceError>
 }
 
 /** Most turns of an undisturbed client and server, until they count as never quiet. */
@@ -124,7 +135,7 @@ class Run {
     from: State
   ) {
     this.state = from
-    this.fanOut = new FanOut(from.server.group, 0)
+    this.fanOut = new FanOut(ServerStreams.groupOf(from.server), 0)
     this.stream = this.fanOut.restore(from.server, undefined)
     for (const group of from.missed) this.fanOut.publish(group, () => undefined)
   }
@@ -146,12 +157,31 @@ class Run {
   }
 
   private step(input: Input): void {
-    const { client, now } = this.state
+    const { client, now, server: before } = this.state
     const outputs = this.stream.apply(this.bothWays(input, now))
     const server = this.stream.state
+    if (server.parameters !== before.parameters && server.group !== undefined) {
+      // For the invariants, what the client sees from now on is another group.
+      const other = { _tag: "Moved" as const, group: server.group, phases: server.options }
+      const step = {
+        now,
+        input: other,
+        outputs: [],
+        status: ServerStreams.status(before),
+        deadline: ServerStreams.deadline(before)
+      }
+      this.state = { ...this.state, steps: { step, before: this.state.steps } }
+    }
     const status = ServerStreams.status(server)
-    const step = { now, input, outputs, status, deadline: ServerStreams.deadline(server) }
-    const sends = outputs.filter((output) => output._tag === "Send")
+    const told = outputs.map(plainly)
+    const step = {
+      now,
+      input: this.seen(input),
+      outputs: told,
+      status,
+      deadline: ServerStreams.deadline(server)
+    }
+    const sends = told.filter((output) => output._tag === "Send")
     const answered = new Set([...this.state.answered, ...sends.map(({ typeUrl }) => typeUrl)])
     this.state = {
       ...this.state,
@@ -178,6 +208,12 @@ class Run {
     if (this.isOpen && sends.length > 0) this.stream.writable()
   }
 
+  /** An input with what the client sees of its group. */
+  private seen(input: Input): Input {
+    if (!("group" in input) || input.group === undefined) return input
+    return { ...input, group: ClientView.of(input.group, this.state.server.parameters) }
+  }
+
   /** The driver's part: gives the stream a turn. Stops at a request that is processed in portions. */
   turn(): void {
     while (!ServerStreams.isWorking(this.state.server)) {
@@ -201,8 +237,20 @@ class Run {
 
   private request(request: Request.Request): void {
     this.goOn()
-    this.stream.request(request)
+    this.stream.request(this.located(request))
     this.turn()
+  }
+
+  /** A request with locators in place of names. */
+  private located(request: Request.Request): Request.Request {
+    const { said } = this.state
+    const names = request._tag === "Incremental" ? request.resourceNamesSubscribe : request.resourceNames
+    if (said === undefined || names.length === 0) return request
+    return { ...request, parameters: new Map([["", new Map([["env", said]])]]) }
+  }
+
+  say(env: string): void {
+    this.state = { ...this.state, said: env }
   }
 
   ask(typeUrl: string, subscribe: ReadonlyArray<string>, unsubscribe: ReadonlyArray<string>): void {
@@ -222,7 +270,10 @@ class Run {
       errorDetail,
       forget
     })
-    this.state = { ...this.state, client, wire }
+    const errors = new Map(this.state.errors)
+    for (const { name } of send.response.resources) errors.delete(`${send.typeUrl} ${name}`)
+    for (const { error, name } of send.response.errors) errors.set(`${send.typeUrl} ${name}`, error)
+    this.state = { ...this.state, client, wire, errors }
     this.request(request)
   }
 
@@ -266,7 +317,8 @@ class Run {
   reconnect(remembers: boolean, responseNonce = ""): void {
     const { client, group } = this.state
     const [next, requests] = ReferenceClients.reconnect(client, { remembers })
-    this.state = { ...opened(this.options), now: this.state.now, group, client: next }
+    const { now, said } = this.state
+    this.state = { ...opened(this.options), now, said, group, client: next }
     this.fanOut = new FanOut(group, 0)
     this.stream = this.fanOut.restore(this.state.server, undefined)
     this.turn()
@@ -279,11 +331,22 @@ class Run {
     this.goOn()
     this.settle()
     const { client, group = ResourceGroups.empty, server, wire } = this.state
-    const problems = [...this.problems, ...this.broken()]
+    const problems = [...this.problems, ...this.broken(), ...this.untold()]
     if (wire.length > 0) problems.push("it never becomes quiet")
-    return [...problems, ...Invariants.unsettled(client, group, server.options.wildcardOff)].map(
+    const seen = withHeld(ClientView.of(group, server.parameters), group, client)
+    return [...problems, ...Invariants.unsettled(client, seen, server.options.wildcardOff)].map(
       (problem) => `in the end: ${problem}`
     )
+  }
+
+  /** Errors in the place of what the client asks for by name, that it was not told. */
+  private untold(): ReadonlyArray<string> {
+    const { client, errors, group = ResourceGroups.empty } = this.state
+    return ResourceGroups.all(group).flatMap(({ error, name, typeUrl }) => {
+      if (error === undefined || client.interests.get(typeUrl)?.names.has(name) !== true) return []
+      const told = errors.get(`${typeUrl} ${name}`)
+      return told?.code === error.code ? [] : [`${shortNameOf(typeUrl)} ${name}: error ${error.code} was not told`]
+    })
   }
 
   /** The client ACKs every response, and there is always credit, until nothing more happens. */
@@ -305,6 +368,26 @@ class Run {
     return Invariants.broken({ options: this.state.server.options, steps })
   }
 }
+
+/** An output as a client reads it that knows no variants: of a resource there is one. */
+const plainly = (output: Output): Output => {
+  if (output._tag !== "Send" || output.response.removedVariants.length === 0) return output
+  const { removed, removedVariants, resources } = output.response
+  const gone = removedVariants.map(({ name }) => name).filter((name) => !resources.some((each) => each.name === name))
+  const response = { ...Responses.fieldsOf(output.response), removed: [...removed, ...gone], removedVariants: [] }
+  return { ...output, response }
+}
+
+/** ★ With an error that takes nothing away the client keeps what it has. */
+const withHeld = (seen: ResourceGroup, group: ResourceGroup, { interests }: ReferenceClient): ResourceGroup => {
+  const upsert = ResourceGroups.all(group).flatMap(({ error, name, typeUrl }) => {
+    const isKept = error !== undefined && error.code !== NOT_FOUND && error.code !== PERMISSION_DENIED
+    return isKept ? (interests.get(typeUrl)?.held.get(name) ?? []) : []
+  })
+  return Either.getOrElse(ResourceGroups.update(seen, { upsert }), () => seen)
+}
+
+const { NOT_FOUND, PERMISSION_DENIED } = StatusCode.codes
 
 const nothing = "nothing"
 
@@ -329,11 +412,11 @@ const describe = (
  * Whether the reference server applies: it knows no phases, no TTLs and no portions, and not every form of answer for moved
  * names.
  */
-const isCompared = ({ isAggregated = false, namesPerStep, stores }: Options): boolean =>
-  !isAggregated && stores === undefined && namesPerStep === undefined
+const isCompared = ({ isAggregated = false, namesPerStep, said, stores }: Options): boolean =>
+  !isAggregated && stores === undefined && namesPerStep === undefined && said === undefined
 
 /** A new stream. */
-const opened = ({ isAggregated = false, namesPerStep, protocol, ttl = false, typeUrls }: Options): State => ({
+const opened = ({ isAggregated = false, namesPerStep, protocol, said, ttl = false, typeUrls }: Options): State => ({
   now: 0,
   group: undefined,
   missed: [],
@@ -348,7 +431,9 @@ const opened = ({ isAggregated = false, namesPerStep, protocol, ttl = false, typ
   wire: [],
   answered: new Set(),
   steps: undefined,
-  problems: []
+  problems: [],
+  said: said?.[0],
+  errors: new Map()
 })
 
 /** A group that never held anything else. */
@@ -356,7 +441,12 @@ const holding = (upsert: ReadonlyArray<Resource>): ResourceGroup =>
   Either.getOrElse(ResourceGroups.update(ResourceGroups.empty, { upsert }), () => ResourceGroups.empty)
 
 const labelOf = (store: ReadonlyArray<ResourceSpec>, index: number): string =>
-  `${index + 1}, ${store.map(({ aliases = [], content, name }) => `${name}=${content}(${aliases.join(" ")})`).join(" ")}`
+  `${index + 1}, ${store
+    .map(({ aliases = [], content, error, name, variants }) => {
+      const text = error === undefined ? JSON.stringify(variants ?? content) : `error ${error}`
+      return `${name}=${text}(${aliases.join(" ")})`
+    })
+    .join(" ")}`
 
 /**
  * Makes the world.
@@ -374,11 +464,13 @@ export const make = (options: Options): World<State> => {
     names,
     namesPerStep,
     protocol,
+    said = [],
     stores,
     ttl = false,
     typeUrls
   } = options
   const isIncremental = protocol === "Incremental"
+  const hasErrors = stores?.flat().some(({ error }) => error !== undefined) === true
   const resources = typeUrls.flatMap((typeUrl) =>
     names.flatMap((name, index) =>
       (index === 0 ? [1, 2] : [1]).map((content) => ({
@@ -470,6 +562,9 @@ export const make = (options: Options): World<State> => {
       }
       move("the client is moved to another group", (run) => run.move(holding(other)))
     }
+    for (const env of said) {
+      if (env !== state.said) move(`the client says env=${env} from now on`, (run) => run.say(env))
+    }
     if (missed.length > 0) move("the stream has its turn", (run) => run.turn())
     if (ServerStreams.isWorking(server)) move("the stream goes on", (run) => run.goOn(1))
     if (!server.credit && wire.length < maxInFlight) move("the stream is writable", (run) => run.credit())
@@ -497,7 +592,9 @@ export const make = (options: Options): World<State> => {
       "server",
       protocol === "Incremental" ? "incremental" : "state of the world",
       `${isAggregated ? "aggregated " : ""}${typeUrls.map(shortNameOf).join(" and ")}`,
-      ...(stores === undefined ? [] : ["names that move"]),
+      ...(said.length > 0 ? ["variants"] : []),
+      ...(hasErrors ? ["errors"] : []),
+      ...(stores === undefined || said.length > 0 || hasErrors ? [] : ["names that move"]),
       ...(asked === undefined ? [] : ["collections"]),
       ...(namesPerStep === undefined ? [] : [`${namesPerStep} at a time`]),
       ...(ttl ? ["TTLs"] : []),
@@ -507,7 +604,11 @@ export const make = (options: Options): World<State> => {
     ].join(", "),
     initial: isWarm ? warm() : opened(options),
     moves,
-    key: ({ answered, client, group, missed, model, now, server, wire }) => [
+    key: ({ answered, client, errors, group, missed, model, now, said, server, wire }) => [
+      said ?? "",
+      Array.from(errors, ([key, { code }]) => `${key} ${code}`)
+        .sort()
+        .join(","),
       Keys.ofGroup(group),
       missed.map((each) => Keys.ofState(server, each)).join("|"),
       Keys.ofServer(server, now),

@@ -6,6 +6,7 @@
  */
 import type { Protocol } from "@effect-xds/core/wire/Request"
 import { Cluster, ClusterLoadAssignment, RouteConfiguration, VirtualHost } from "@effect-xds/proto/ResourceType"
+import type { ResourceSpec } from "../simulation/ResourceSpec.js"
 import type { Explored, Options, World } from "./Exploration.js"
 import { confused, explore } from "./Exploration.js"
 import * as ExplorationClient from "./ExplorationClient.js"
@@ -136,6 +137,50 @@ const behind = protocols.map((protocol) =>
   })
 )
 
+const seen = (protocol: Protocol, spec: Partial<ResourceSpec>): ResourceSpec => ({
+  typeUrl: types[protocol][0],
+  name: "a",
+  content: 1,
+  ...spec
+})
+
+/** A resource has variants, loses them, and has others; the client is one of two kinds, and then of the other. */
+const variants = protocols.map((protocol) =>
+  ExplorationServer.make({
+    protocol,
+    typeUrls: [types[protocol][0]],
+    names: ["a"],
+    said: ["x", "y"],
+    stores: [
+      [seen(protocol, { variants: { x: 1, y: 2 } })],
+      [seen(protocol, { variants: { x: 1, y: 1 } })],
+      [seen(protocol, { variants: { y: 2 } })],
+      [seen(protocol, {})],
+      []
+    ]
+  })
+)
+
+/** A resource, and errors in its place: one that takes it away, and one that does not. */
+const errors = protocols.flatMap((protocol) =>
+  types[protocol]
+    .filter((typeUrl) => typeUrl !== VirtualHost.typeUrl)
+    .map((typeUrl) =>
+      ExplorationServer.make({
+        protocol,
+        typeUrls: [typeUrl],
+        names: ["a"],
+        stores: [
+          [seen(protocol, { typeUrl })],
+          [seen(protocol, { typeUrl, error: 5 })],
+          [seen(protocol, { typeUrl, error: 14 })],
+          [seen(protocol, { typeUrl, content: 2 })],
+          []
+        ]
+      })
+    )
+)
+
 /** The client is moved from group to group: alone in a type, and where the phases of two types are under way. */
 const moved = protocols.flatMap((protocol) => [
   ExplorationServer.make({ protocol, typeUrls: [types[protocol][0]], names: ["a", "b"], isMoved: true }),
@@ -192,5 +237,6 @@ export const all: ReadonlyArray<Variant> = [
   ...members.map((world, index) => variant(world, index % 2 === 0 ? 5 : 6)),
   ...collections.map((world, index) => variant(world, index % 2 === 0 ? 5 : 4)),
   ...behind.map((world) => variant(world, 5)),
+  ...[...variants, ...errors].map((world) => variant(world, 5)),
   ...moved.map((world, index) => variant(world, index % 2 === 0 ? 5 : 3))
 ]

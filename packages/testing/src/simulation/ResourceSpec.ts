@@ -5,6 +5,7 @@
  */
 import { WireType } from "@bufbuild/protobuf/wire"
 import * as Resource from "@effect-xds/core/resource/Resource"
+import * as Variants from "@effect-xds/core/resource/Variants"
 import { fieldOf, fields, utf8 } from "@effect-xds/core/wire/Wire"
 import * as Either from "effect/Either"
 
@@ -30,6 +31,10 @@ export interface ResourceSpec {
   readonly version?: string | undefined
   /** Milliseconds. */
   readonly ttl?: number | undefined
+  /** In place of the content: variants for clients that say `env` (TP2), by its values. */
+  readonly variants?: Readonly<Record<string, number>> | undefined
+  /** In place of the content: the code of an error (TP3). */
+  readonly error?: number | undefined
 }
 
 /** A field number that no resource type uses, so that the content is legal in all of them. */
@@ -64,6 +69,19 @@ const concat = (parts: ReadonlyArray<Uint8Array>): Uint8Array =>
  * @since 0.1.0
  */
 export const toResource = (spec: ResourceSpec): Resource.Resource => {
+  const { error, variants } = spec
+  if (error !== undefined) return Either.getOrThrow(Resource.unavailable(spec, { code: error, message: "no" }))
+  if (variants !== undefined) {
+    const inputs = Object.entries(variants).map(([value, content]) => ({
+      constraints: { _tag: "Value", key: "env", value } as const,
+      value: plain({ ...spec, content }).value
+    }))
+    return Either.getOrThrow(Variants.make(spec, inputs))
+  }
+  return plain(spec)
+}
+
+const plain = (spec: ResourceSpec): Resource.Resource => {
   const { aliases, assignment, clusters = [], content, name, onDemandVirtualHosts, route, ttl, typeUrl, version } = spec
   const parts = [fieldOf(1, utf8(name)), fieldOf(CONTENT, utf8(String(content)))]
   if (assignment !== undefined) {

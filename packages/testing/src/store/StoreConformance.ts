@@ -6,6 +6,7 @@
  * @since 0.1.0
  */
 import { create } from "@bufbuild/protobuf"
+import { DurationSchema } from "@bufbuild/protobuf/wkt"
 import * as Difference from "@effect-xds/core/resource/Difference"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
@@ -181,6 +182,35 @@ const writing: ReadonlyArray<Check> = [
       yield* equal(told.told, [])
       yield* store.update("g", { upsert: clusters("c") })
       yield* equal(namesOf(store.unsafeGet("g")), ["a", "c"], "the next change")
+    })
+  ),
+  check("variants of a name come and go together, and an error stands in the place of a resource", (store, _, equal) =>
+    Effect.gen(function* () {
+      const variant = (env: string, connect: number) => {
+        const constraints = { _tag: "Value", key: "env", value: env } as const
+        const connectTimeout = create(DurationSchema, { seconds: BigInt(connect) })
+        return Snapshot.resource(create(ClusterSchema, { name: "a", connectTimeout }), { constraints })
+      }
+      const error = { code: 14, message: "no database" }
+      const gone = Snapshot.unavailable({ typeUrl: ResourceType.Cluster.typeUrl, name: "b" }, error)
+      const clusterOf = (name: string) => {
+        const group = store.unsafeGet("g") ?? ResourceGroup.empty
+        return ResourceGroup.get(group, { typeUrl: ResourceType.Cluster.typeUrl, name })
+      }
+      const constraints = () => clusterOf("a")?.variants?.map((each) => each.constraints)
+      const { revision } = yield* store.set("g", { clusters: [variant("prod", 1), gone, variant("test", 2)] })
+      const value = (env: string) => ({ _tag: "Value", key: "env", value: env })
+      yield* equal(constraints(), [value("prod"), value("test")], "variants")
+      yield* equal(clusterOf("b")?.error, error, "the error")
+      const again = yield* store.set("g", { clusters: [variant("prod", 1), gone, variant("test", 2)] })
+      yield* equal(again.revision, revision, "the revision after the same")
+      yield* store.update("g", { upsert: { clusters: [variant("prod", 1), cluster("b")] } })
+      yield* equal(constraints(), [value("prod")], "variants after an update")
+      yield* equal([clusterOf("b")?.error, clusterOf("b")?.value.byteLength], [undefined, 3], "after the error")
+      const both = store.update("g", { upsert: { clusters: [variant("prod", 1), variant("prod", 2)] } })
+      yield* equal(yield* tagOf(both), "SnapshotError", "variants that overlap")
+      yield* store.update("g", { remove: { clusters: ["a"] } })
+      yield* equal(namesOf(store.unsafeGet("g")), ["b"], "after the removal")
     })
   ),
   check("a change that nothing comes of is not told, and moves no revision", (store, _, equal) =>

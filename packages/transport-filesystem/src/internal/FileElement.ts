@@ -1,13 +1,17 @@
 /** One element of a file: takes off the `Resource` around it, and checks it as far as a server does. */
 import type { DescMessage, Message } from "@bufbuild/protobuf"
-import { fromBinary } from "@bufbuild/protobuf"
+import { fromBinary, toBinary } from "@bufbuild/protobuf"
+import { type Constraints, decode as decodeConstraints } from "@effect-xds/core/protocol/DynamicParameters"
 import { minimumTtl } from "@effect-xds/core/resource/Resource"
 import * as VirtualHostDiscovery from "@effect-xds/core/resource/VirtualHostDiscovery"
 import * as MessageBytes from "@effect-xds/proto/MessageBytes"
 import * as Reason from "@effect-xds/proto/Reason"
 import type { VirtualHost } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import type { Resource } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
-import { ResourceSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
+import {
+  DynamicParameterConstraintsSchema,
+  ResourceSchema
+} from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import * as Either from "effect/Either"
@@ -34,15 +38,23 @@ export const urlOf = (typeNameOrUrl: string): string => `type.googleapis.com/${T
 const milliseconds = ({ ttl }: Resource): number | undefined =>
   ttl === undefined ? undefined : Number(ttl.seconds) * 1_000 + ttl.nanos / 1e6
 
+/** Throws for constraints that say nothing. */
+const constraintsOf = ({ resourceName }: Resource): Constraints | undefined => {
+  const message = resourceName?.dynamicParameterConstraints
+  return message === undefined ? undefined : decodeConstraints(toBinary(DynamicParameterConstraintsSchema, message))
+}
+
 /** A resource, with the fields of a `Resource` around it. */
 export interface Unwrapped {
   readonly any: Encoded
   readonly wrapper: Resource | undefined
+  readonly constraints: Constraints | undefined
 }
 
 export const unwrap = (element: Element): Result<Unwrapped> => {
   const { any, offset, path } = element
-  if (TypeRegistry.typeName(any.typeUrl) !== WRAPPER) return Either.right({ any, wrapper: undefined })
+  if (TypeRegistry.typeName(any.typeUrl) !== WRAPPER)
+    return Either.right({ any, wrapper: undefined, constraints: undefined })
   try {
     const wrapper = fromBinary(ResourceSchema, any.value)
     const ttl = milliseconds(wrapper)
@@ -57,7 +69,11 @@ export const unwrap = (element: Element): Result<Unwrapped> => {
         offset
       )
     }
-    return Either.right({ any: wrapper.resource, wrapper })
+    const constraints = constraintsOf(wrapper)
+    if (constraints !== undefined && wrapper.aliases.length > 0) {
+      return problem("Schema", "a variant, which has constraints, has no aliases; leave them out", path, offset)
+    }
+    return Either.right({ any: wrapper.resource, wrapper, constraints })
   } catch (cause) {
     return problem("Syntax", `its bytes are not an ${WRAPPER}: ${Reason.of(cause)}`, path, offset)
   }
@@ -81,7 +97,7 @@ export interface NamedType {
 export const resourceOf = (
   file: string,
   element: Element,
-  { any, wrapper }: Unwrapped,
+  { any, constraints, wrapper }: Unwrapped,
   line: number | undefined,
   named: NamedType | undefined
 ): Result<FileResource> => {
@@ -103,7 +119,7 @@ export const resourceOf = (
   }
   const inside =
     type?.nameNumber === undefined ? undefined : ResourceType.nameOfBytes(any.value, undefined, type.nameNumber)
-  const beside = wrapper?.name ?? ""
+  const beside = wrapper?.resourceName?.name ?? wrapper?.name ?? ""
   const name = beside === "" ? (inside ?? "") : beside
   if (name === "" && type === undefined) {
     return fail(
@@ -138,6 +154,7 @@ export const resourceOf = (
     version: wrapper === undefined || wrapper.version === "" ? undefined : wrapper.version,
     ttl: wrapper === undefined ? undefined : milliseconds(wrapper),
     aliases: aliases === undefined ? noAliases : Array.from(aliases),
+    constraints,
     file,
     line
   })

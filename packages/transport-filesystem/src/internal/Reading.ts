@@ -6,6 +6,7 @@ import * as FileElement from "./FileElement.js"
 import type { Encoded, MessageEncoder } from "./MessageEncoder.js"
 import { Pause } from "./Pause.js"
 import { problem, Problems } from "./Problems.js"
+import { keyOf } from "./ResourceKey.js"
 import { positionAt } from "./SourceDocument.js"
 
 /** The resources and mistakes of a file while it is read. */
@@ -17,7 +18,7 @@ export class Reading {
   readonly resources: Array<FileResource> = []
   /** The elements behind `resources`, if a response is wanted. */
   readonly elements: Array<FileElement.Element> = []
-  /** Resources by type URL and name. */
+  /** Resources by type URL and key. */
   readonly #seen = new Map<string, Map<string, FileResource>>()
   readonly #types = new Map<string, FileElement.NamedType>()
   /** The counts at the end of the last complete document. */
@@ -72,7 +73,8 @@ export class Reading {
     if (resource === undefined) return
     const ofType = this.#seen.get(resource.typeUrl) ?? new Map<string, FileResource>()
     this.#seen.set(resource.typeUrl, ofType)
-    const other = ofType.get(resource.name)
+    const key = keyOf(resource)
+    const other = ofType.get(key)
     if (other !== undefined) {
       const where = other.line === undefined ? "before" : `in line ${other.line}`
       const what = `${ResourceType.shortNameOf(resource.typeUrl)} resource ${JSON.stringify(resource.name)}`
@@ -80,7 +82,7 @@ export class Reading {
       this.problems.take(problem("DuplicateName", detail, element.path, element.offset))
       return
     }
-    ofType.set(resource.name, resource)
+    ofType.set(key, resource)
     this.resources.push(resource)
     if (this.isResponse) this.elements.push(element)
   }
@@ -93,7 +95,7 @@ export class Reading {
   /** Removes what the unfinished document has added. */
   takeBack(): void {
     const { count, problems, resources } = this.#settled
-    for (const { name, typeUrl } of this.resources.slice(resources)) this.#seen.get(typeUrl)?.delete(name)
+    for (const each of this.resources.slice(resources)) this.#seen.get(each.typeUrl)?.delete(keyOf(each))
     this.resources.length = resources
     this.elements.length = this.isResponse ? resources : 0
     this.problems.keep(problems)

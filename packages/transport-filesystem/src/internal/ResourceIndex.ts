@@ -12,6 +12,7 @@ import * as Either from "effect/Either"
 import type { FileEvent } from "../FileEvent.js"
 import type { FileResource } from "../FileResource.js"
 import { isSame as isSameError, ResourceFileError } from "../ResourceFileError.js"
+import { keyOf } from "./ResourceKey.js"
 
 export interface IndexedFile {
   /** `undefined` if the file was never accepted. */
@@ -35,8 +36,6 @@ export interface Change {
 }
 
 export const empty: ResourceIndex = { files: new Map(), isPublished: false, resources: new Map() }
-
-const keyOf = ({ name, typeUrl }: { readonly typeUrl: string; readonly name: string }): string => `${typeUrl} ${name}`
 
 const sameBytes = (one: Uint8Array, other: Uint8Array): boolean =>
   one.byteLength === other.byteLength && Buffer.compare(one, other) === 0

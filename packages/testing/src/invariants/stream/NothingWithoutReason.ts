@@ -29,6 +29,7 @@ export const nothingWithoutReason: Invariant = following({
         (fresh.length > 0 && states.reached([], (state) => areIn(fresh, typeUrl, state), "updates").length > 0) ||
         (history.options.ttl && response.resources.some((resource) => resource.ttl !== undefined)) ||
         response.heartbeats.length > 0 ||
+        response.errors.length > 0 ||
         // A host that is removed first is reported missing then.
         response.absent.some((name) => name.endsWith("/") || taken.has(`${typeUrl} ${name}`)) ||
         response.removed.some((name) => vanished.has(`${typeUrl} ${name}`) || known.has(`${typeUrl} ${name}`)) ||

@@ -22,6 +22,8 @@ import * as Tls from "./Tls.js"
 export interface Content {
   readonly typeUrl: string
   readonly value: Uint8Array
+  /** In place of the value: those of its variants, of which each client gets one. */
+  readonly contents?: ReadonlyArray<Uint8Array> | undefined
 }
 
 const reader = new Reader([
@@ -66,6 +68,15 @@ const readInSteps = function* (type: DescMessage, value: Uint8Array, typeOf: Typ
   return site.facts()
 }
 
+/** What variants say. No two of them come to one client, so what one claims the others may have, too: the first one claims it. */
+const joined = (all: ReadonlyArray<Facts>): Facts => ({
+  faults: all.flatMap(({ faults }) => faults),
+  references: all.flatMap(({ references }) => references),
+  claims: all[0]?.claims ?? [],
+  isForGrpc: all.some(({ isForGrpc }) => isForGrpc),
+  messages: all.reduce((sum, { messages }) => sum + messages, 0)
+})
+
 const isNothing = ({ claims, faults, isForGrpc, references }: Facts): boolean =>
   !isForGrpc && faults.length === 0 && references.length === 0 && claims.length === 0
 
@@ -82,7 +93,11 @@ export class FactsCache {
     const missing = new Set<string>()
     const typeOf = typesOf(registry, missing)
     const type = typeOf(resource.typeUrl)
-    return this.take(resource, type === undefined ? nothing : read(type, resource.value, typeOf), missing)
+    if (type === undefined) return this.take(resource, nothing, missing)
+    const { contents, value } = resource
+    const facts =
+      contents === undefined ? read(type, value, typeOf) : joined(contents.map((each) => read(type, each, typeOf)))
+    return this.take(resource, facts, missing)
   }
 
   /** The same in steps. */
@@ -90,8 +105,12 @@ export class FactsCache {
     const missing = new Set<string>()
     const typeOf = typesOf(registry, missing)
     const type = typeOf(resource.typeUrl)
-    const facts = type === undefined ? nothing : yield* readInSteps(type, resource.value, typeOf)
-    return this.take(resource, facts, missing)
+    if (type === undefined) return this.take(resource, nothing, missing)
+    const { contents, value } = resource
+    if (contents === undefined) return this.take(resource, yield* readInSteps(type, value, typeOf), missing)
+    const all: Array<Facts> = []
+    for (const each of contents) all.push(yield* readInSteps(type, each, typeOf))
+    return this.take(resource, joined(all), missing)
   }
 
   private take({ value }: Content, facts: Facts, missing: ReadonlySet<string>): Facts | ReadonlySet<string> {
