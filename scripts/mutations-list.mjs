@@ -4935,8 +4935,8 @@ const groupChecks = [
     fault: "snapshot: labels of versions are those of properties alone",
     file: "packages/server/src/snapshot/Slots.ts",
     by: "packages/server/test/SnapshotStore.test.ts",
-    line: "labels[isSlot(key) ? slotTypes[key].typeUrl : key] = label",
-    becomes: "if (isSlot(key)) labels[slotTypes[key].typeUrl] = label"
+    line: "labels[isSlot(key) ? ResourceType.typeUrlIn(api, slotTypes[key]) : key] = label",
+    becomes: "if (isSlot(key)) labels[ResourceType.typeUrlIn(api, slotTypes[key])] = label"
   },
   {
     fault: "group checks: the status does not show them",
