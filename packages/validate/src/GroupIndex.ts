@@ -33,7 +33,8 @@ export interface Resource {
  *
  * @since 0.1.0
  */
-export const isLarge = ({ value }: Resource): boolean => value.byteLength >= MessageSteps.least
+export const isLarge = ({ contents = [], value }: Resource): boolean =>
+  contents.reduce((size, each) => size + each.byteLength, value.byteLength) >= MessageSteps.least
 
 /**
  * By which one resource names another.
