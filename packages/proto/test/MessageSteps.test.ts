@@ -11,6 +11,7 @@ import {
   type ClusterLoadAssignment,
   ClusterLoadAssignmentSchema
 } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
+import { RetryPolicySchema } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import { describe, expect, it } from "@effect/vitest"
 import * as DecodeSteps from "../src/internal/DecodeSteps.js"
 import * as EncodeSteps from "../src/internal/EncodeSteps.js"
@@ -79,6 +80,13 @@ describe("arbitrary messages", () => {
     expect(read).toBeGreaterThan(2 * seeds)
     expect(refused).toBeGreaterThan(seeds)
   })
+})
+
+it("many numbers of one list stand in one string of bytes", () => {
+  const policy = create(RetryPolicySchema, { retriableStatusCodes: Array.from({ length: 3_000 }, (_, code) => code) })
+  const bytes = toBinary(RetryPolicySchema, policy)
+  expect(encodedInPieces(RetryPolicySchema, policy)).toEqual(bytes)
+  expect(decodedInPieces(RetryPolicySchema, bytes, 100)).toStrictEqual(policy)
 })
 
 /** Many endpoints, in one locality. */
