@@ -46,8 +46,16 @@ const mostStatements = 64
 /** Runs a statement as a driver wants it. */
 type Run = (statement: Statement, params: ReadonlyArray<unknown>) => ReadonlyArray<object>
 
+/** Empty, at a place in memory: one that is nowhere is NULL for `node:sqlite` of Node 22.13. */
+const noBytes = new Uint8Array(new ArrayBuffer(8), 0, 0)
+
 /** Parameters are given one by one. */
-const oneByOne: Run = (statement, params) => Reflect.apply(statement.all, statement, params)
+const oneByOne: Run = (statement, params) =>
+  Reflect.apply(
+    statement.all,
+    statement,
+    params.map((param) => (param instanceof Uint8Array && param.length === 0 ? noBytes : param))
+  )
 
 /** Parameters are an array: `libsql` ends the process when the only one is a buffer that is given alone. */
 const asArray: Run = (statement, params) => statement.all(params)

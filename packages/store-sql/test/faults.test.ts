@@ -27,8 +27,10 @@ const driver = Effect.promise(async () => {
 const faulty = Effect.gen(function* () {
   const file = join(yield* folder, "store.db")
   const plan: { fault: (sql: string) => SqliteFaults.Fault | undefined } = { fault: () => undefined }
-  const open = Sqlite.make({ file, driver: SqliteFaults.make(yield* driver, (sql) => plan.fault(sql)) })
-  return { file, plan, open, sound: Sqlite.make({ file }) }
+  const own = yield* driver
+  const open = Sqlite.make({ file, driver: SqliteFaults.make(own, (sql) => plan.fault(sql)) })
+  // By the same driver: two copies of SQLite in one process do not see each other's locks.
+  return { file, plan, open, sound: Sqlite.make({ file, driver: own }) }
 })
 
 describe("a database that fails in the middle", () => {

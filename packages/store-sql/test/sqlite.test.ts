@@ -42,6 +42,12 @@ describe("drivers of SQLite", () => {
     // Alone, too: libsql takes one that is no array for all parameters, and ends the process.
     expect(connection.all("INSERT INTO t (body) VALUES (?)", [Buffer.alloc(3)])).toEqual([])
     expect(connection.all("COMMIT", [])).toEqual([])
+    // No bytes are not NULL, wherever they are in memory.
+    const empty = Buffer.alloc(0)
+    expect(empty.buffer.byteLength).toBe(0)
+    connection.all("CREATE TABLE e (body BLOB NOT NULL)", [])
+    for (const none of [empty, empty.subarray(0, 9), Buffer.alloc(4).subarray(0, 0)])
+      expect(connection.all("INSERT INTO e VALUES (?)", [none])).toEqual([])
     const rows: ReadonlyArray<Readonly<Record<string, unknown>>> = connection
       .all("SELECT id, body FROM t ORDER BY id DESC", [])
       .map((row) => ({ ...row }))

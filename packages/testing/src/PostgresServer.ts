@@ -163,7 +163,15 @@ const serverAt = (
         cwd: data
       })
       return ready(child)
-    })
+    }).pipe(
+      Effect.tapError(() => end("SIGKILL")),
+      // The processes of a server that was killed end by themselves, on a busy machine after a while.
+      Effect.retry({
+        times: 300,
+        while: ({ detail }) =>
+          /Terminate any old server processes/.test(detail) ? Effect.as(Effect.sleep(100), true) : Effect.succeed(false)
+      })
+    )
     yield* Effect.addFinalizer(() => end("SIGKILL"))
     yield* start
     return {
