@@ -6093,30 +6093,23 @@ export const mutations = [
   {
     fault: "server: a search for a group goes on when its stream has ended",
     file: "packages/server/src/internal/GroupSearch.ts",
-    by: "packages/server/test/functions.test.ts",
+    by: "packages/server/test/moves.test.ts",
     line: "    this.stopSearch?.()\n",
     becomes: ""
   },
   {
     fault: "server: what a client without a group holds counts when it is gone",
     file: "packages/server/src/internal/GroupSearch.ts",
-    by: "packages/server/test/functions.test.ts",
+    by: "packages/server/test/strangers.test.ts",
     line: "    this.isStopped = true\n    this.environment.admitting.delete(this)\n",
     becomes: "    this.isStopped = true\n"
   },
   {
     fault: "server: clients are let in without room for what they hold",
     file: "packages/server/src/internal/GroupSearch.ts",
-    by: "packages/server/test/functions.test.ts",
+    by: "packages/server/test/strangers.test.ts",
     line: "admitting.size === 0 || admitting.hasRoom(bytes)",
     becomes: "bytes >= 0"
-  },
-  {
-    fault: "server: a NACK quotes secrets of the response that it answers",
-    file: "packages/server/src/internal/ResponseWriter.ts",
-    by: "packages/server/test/secrets.test.ts",
-    line: "UnansweredResponses.quotable(unanswered, request.typeUrl)",
-    becomes: "UnansweredResponses.quotable(this.unanswered, request.typeUrl)"
   },
   {
     fault: "server: the time to an ACK is not measured",
@@ -6151,13 +6144,6 @@ export const mutations = [
     file: "packages/transport-filesystem/src/internal/Reading.ts",
     line: "    while (this.#end < offset) {\n      this.#line++",
     becomes: "    while (this.#end < offset) {",
-    by: "packages/transport-filesystem/test/ResourceFile.test.ts"
-  },
-  {
-    fault: "files: every mistake is told, however many there are",
-    file: "packages/transport-filesystem/src/internal/Problems.ts",
-    line: "const told = others.slice(0, maxProblems - 1)",
-    becomes: "const told = others.slice(0)",
     by: "packages/transport-filesystem/test/ResourceFile.test.ts"
   },
   {
