@@ -82,11 +82,8 @@ export const viewing = function* (
  *
  * @since 0.1.0
  */
-export const of = (
-  group: ResourceGroup,
-  parameters: ByAuthority | undefined,
-  before?: ResourceGroup | undefined
-): ResourceGroup => Steps.toEnd(viewing(group, parameters, before))
+export const of = (group: ResourceGroup, parameters: ByAuthority | undefined, before?: ResourceGroup): ResourceGroup =>
+  Steps.toEnd(viewing(group, parameters, before))
 
 /** What the client sees after a change of a set since another one; without that, all in it that it does not see as it is. */
 const changed = function* (
@@ -115,7 +112,10 @@ const changed = function* (
       put(resource)
       if (++looked % Steps.atOnce === 0) yield
     }
-    remove.push(...difference.removed.keys())
+    for (const name of difference.removed.keys()) {
+      remove.push(name)
+      if (++looked % Steps.atOnce === 0) yield
+    }
   }
   const isLabelled = set.version !== ResourceSets.versionOf(set)
   const next = yield* ResourceSets.updating(seen, { upsert, remove, version: isLabelled ? set.version : undefined })

@@ -19,36 +19,17 @@ import * as ResourceGroups from "../resource/ResourceGroup.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
 import type { Response } from "../wire/Response.js"
 import * as Responses from "../wire/Response.js"
-import type { Draft } from "./StreamState.js"
+import type { Draft, ServerStream } from "./StreamState.js"
 import { put } from "./StreamState.js"
 import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
-
-/** What was told of one type. */
-interface Told {
-  /** The set and the names that it was told of: with the same ones nothing is due, unless some wait. */
-  readonly set: ResourceSet.ResourceSet
-  readonly names: HashMap.HashMap<string, unknown>
-  readonly isAnyWaiting: boolean
-  /** Name → the error that was told. */
-  readonly errors: HashMap.HashMap<string, Resource>
-  /** Those of them in whose place the client kept a resource. */
-  readonly kept: HashSet.HashSet<string>
-}
-
-/**
- * Type URL → what was told.
- *
- * @since 0.1.0
- */
-export type SentErrors = ReadonlyMap<string, Told>
 
 /**
  * Nothing was told.
  *
  * @since 0.1.0
  */
-export const none: SentErrors = new Map()
+export const none: ServerStream["errors"] = new Map()
 
 const noErrors = HashMap.empty<string, Resource>()
 const noNames = HashSet.empty<string>()

@@ -6,13 +6,14 @@
 import type * as HashMap from "effect/HashMap"
 import type * as HashSet from "effect/HashSet"
 import type { ByAuthority } from "../protocol/DynamicParameters.js"
+import type { Resource } from "../resource/Resource.js"
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
+import type { ResourceSet } from "../resource/ResourceSet.js"
 import type { ErrorDetail, Protocol } from "../wire/Request.js"
 import type { Response } from "../wire/Response.js"
 import type * as IncrementalNames from "./IncrementalNames.js"
 import type { NamesChange } from "./NamesChange.js"
 import type * as Round from "./Round.js"
-import type { SentErrors } from "./SentErrors.js"
 import type * as StateOfTheWorldNames from "./StateOfTheWorldNames.js"
 import type { Subscription, Wildcard } from "./Subscription.js"
 
@@ -86,8 +87,8 @@ export interface ServerStream {
   readonly parameters: ByAuthority | undefined
   /** Type URL and name → encoded constraints of the variant that the client was sent. */
   readonly variants: HashMap.HashMap<string, Uint8Array>
-  /** Errors that the client was told in place of resources. */
-  readonly errors: SentErrors
+  /** Type URL → the errors that the client was told in place of resources. */
+  readonly errors: ReadonlyMap<string, ToldErrors>
   /** In the order of types. */
   readonly subscriptions: ReadonlyArray<Subscription>
   readonly credit: boolean
@@ -105,6 +106,18 @@ export interface ServerStream {
   /** A request with many names that is partly processed. Nothing is sent until all names are processed. */
   readonly partialRequest: PartialRequest | undefined
   readonly deadline: number
+}
+
+/** The errors of one type that were told; see `SentErrors`. */
+interface ToldErrors {
+  /** The set and the names that they were told of: with the same ones nothing is due, unless some wait. */
+  readonly set: ResourceSet
+  readonly names: HashMap.HashMap<string, unknown>
+  readonly isAnyWaiting: boolean
+  /** Name → the error that was told. */
+  readonly errors: HashMap.HashMap<string, Resource>
+  /** Those of them in whose place the client kept a resource. */
+  readonly kept: HashSet.HashSet<string>
 }
 
 /** The remaining parts of a split response. */
