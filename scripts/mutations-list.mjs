@@ -158,7 +158,7 @@ const server = [
   {
     fault: "a reconnecting client does not get the endpoints of a changed cluster",
     file: "server/StreamRequest.ts",
-    line: "      insistent.resendEvenIfHeld = yield* RequestedNames.withNames(insistent.resendEvenIfHeld, self.warming)\n",
+    line: "      repeating.resendEvenIfHeld = yield* RequestedNames.withNames(repeating.resendEvenIfHeld, self.warming)\n",
     becomes: ""
   },
   {
@@ -170,8 +170,8 @@ const server = [
   {
     fault: "deletions go out first",
     file: "server/TypeTurn.ts",
-    line: "if (turn !== undefined) {\n    const index",
-    becomes: "if (turn !== undefined && last < 0) {\n    const index"
+    line: "if (selection !== undefined) {\n    const index",
+    becomes: "if (selection !== undefined && last < 0) {\n    const index"
   },
   {
     fault: "deletions go out in the order of changes",
@@ -212,8 +212,9 @@ const server = [
   {
     fault: "a phase waits for later responses, too",
     file: "server/Round.ts",
-    line: "if (!awaited.every(({ nonce }) => self.gates.some((gate) => gate.nonce === nonce))) return self",
-    becomes: "if (awaited.length > 0) return { ...self, group, gates: awaited, changed: self.changed || changed }"
+    line: "if (!outstanding.every(({ nonce }) => self.gates.some((gate) => gate.nonce === nonce))) return self",
+    becomes:
+      "if (outstanding.length > 0) return { ...self, group, gates: outstanding, changed: self.changed || changed }"
   },
   {
     fault: "a phase that waits does not take on what is taken back",
@@ -413,7 +414,7 @@ const server = [
   {
     fault: "what is not in the state of a phase yet is said not to exist",
     file: "server/Due.ts",
-    line: 'const later = protocol === "Incremental" ? deferredOf(settled, set, newestSet) : Subscriptions.noNameSet',
+    line: 'const later = protocol === "Incremental" ? deferredOf(self, set, newestSet) : Subscriptions.noNameSet',
     becomes: "const later = Subscriptions.noNameSet; void deferredOf"
   },
   {
@@ -620,7 +621,7 @@ const server = [
   {
     fault: "a renewal has no body after a stall of more than the TTL",
     file: "server/Heartbeat.ts",
-    line: " || now >= turn(ttl / 2, self.renewedAt) * (ttl / 2) + ttl",
+    line: " || now >= periodsAt(ttl / 2, self.renewedAt) * (ttl / 2) + ttl",
     becomes: ""
   },
   {
@@ -690,8 +691,8 @@ const server = [
     fault: "no time is set to renew what is removed in the state of a held phase and back in the newest",
     file: "server/Due.ts",
     by: "packages/core/test/traces.test.ts",
-    line: "Heartbeat.dueAt(settled, set, returning)",
-    becomes: "Heartbeat.dueAt(settled, set, undefined)"
+    line: "Heartbeat.dueAt(self, set, returning)",
+    becomes: "Heartbeat.dueAt(self, set, undefined)"
   },
   {
     fault: "what is removed in the state of a held phase and back in the newest is not renewed",
@@ -722,6 +723,41 @@ const server = [
     becomes: "false) return"
   },
   {
+    fault: "a name that leads to another resource now counts as that of the one before",
+    file: "resource/Cursor.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: '      if (HashMap.has(fingerprints, alias)) fingerprints = HashMap.set(fingerprints, alias, "")\n',
+    becomes: ""
+  },
+  {
+    fault: "a resource whose name is another's alias stays where it was when that name is asked for",
+    file: "server/IncrementalAnswers.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "(own === name || isOwnLost())",
+    becomes: "own !== name && isOwnLost()"
+  },
+  {
+    fault: "a resource whose name is another's alias stays where it was when that other one is asked for",
+    file: "server/IncrementalAnswers.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: ' || (held !== "" && now !== undefined && sent.has(now))',
+    becomes: ""
+  },
+  {
+    fault: "with the wildcard the removal of what is known by a subscribed alias is forgotten",
+    file: "server/RequestedNames.ts",
+    by: "packages/core/test/regressions.test.ts",
+    line: " || known.has(name) || resource === undefined",
+    becomes: ""
+  },
+  {
+    fault: "digests: what an earlier resource left in the buffer counts",
+    file: "resource/Digest.ts",
+    by: "packages/core/test/properties.test.ts",
+    line: "return this.#buffer.subarray(0, filled)",
+    becomes: "return this.#buffer"
+  },
+  {
     fault: "a host that is back is renewed without the names by which it was asked for",
     file: "server/Incremental.ts",
     by: "packages/core/test/traces.test.ts",
@@ -732,7 +768,7 @@ const server = [
     fault: "an assignment that is back before its removal was sent is not sent after its cluster",
     file: "server/EdsAfterCds.ts",
     by: "packages/core/test/traces.test.ts",
-    line: "    AwaitedNames.isHeld(endpoints, name)",
+    line: "    OnDemandNames.isHeld(endpoints, name)",
     becomes: "    false"
   },
   {
@@ -824,8 +860,8 @@ const server = [
   {
     fault: "openers of route configurations that are gone are remembered",
     file: "server/VirtualHostOpeners.ts",
-    line: "const opened = HashSet.filter(self.openedRoutes, (name) => names.has(name))",
-    becomes: "const opened = self.openedRoutes"
+    line: "const sent = HashSet.filter(self.sentOpeners, (name) => names.has(name))",
+    becomes: "const sent = self.sentOpeners"
   }
 ]
 
@@ -845,14 +881,14 @@ const client = [
   {
     fault: "client: an error is said again with the next request",
     file: "client/NextRequest.ts",
-    line: "listed: isQuiet ? self.listed : listed",
-    becomes: "listed: isQuiet ? self.listed : listed, answers: self.answers"
+    line: "listed: isLegacy ? self.listed : listed",
+    becomes: "listed: isLegacy ? self.listed : listed, answers: self.answers"
   },
   {
     fault: "client: a request without names is sent for a type that nobody wants",
     file: "client/NextRequest.ts",
-    line: 'if (!self.opened) return isWanted(self) ? "first" : "nothing"',
-    becomes: 'if (!self.opened) return "first"'
+    line: 'if (!self.hasRequested) return isWanted(self) ? "first" : "nothing"',
+    becomes: 'if (!self.hasRequested) return "first"'
   },
   {
     fault: "client: a response is acknowledged before it was applied",
@@ -888,8 +924,8 @@ const client = [
   {
     fault: "client: a name given up and asked for again is not asked for",
     file: "client/ClientSubscription.ts",
-    line: "    HashSet.add(fresh, name)\n    if (self.opened)",
-    becomes: "    if (!HashSet.has(self.dropped, name)) HashSet.add(fresh, name)\n    if (self.opened)"
+    line: "    HashSet.add(fresh, name)\n    if (self.hasRequested)",
+    becomes: "    if (!HashSet.has(self.dropped, name)) HashSet.add(fresh, name)\n    if (self.hasRequested)"
   },
   {
     fault: "client: the answer leaves before the request that it caused",
@@ -912,7 +948,7 @@ const client = [
   {
     fault: "client: initial_resource_versions is left out",
     file: "client/NextRequest.ts",
-    line: "initialResourceVersions: opened ? noVersions : held(),",
+    line: "initialResourceVersions: hasRequested ? noVersions : held(),",
     becomes: "initialResourceVersions: noVersions,"
   },
   {
@@ -979,7 +1015,7 @@ const client = [
   {
     fault: "client: what is given up is forgotten before the server knows",
     file: "client/ClientWatch.ts",
-    line: 'const isRetained = isOpened && list.servers[list.active]?.protocol === "StateOfTheWorld"',
+    line: 'const isRetained = isRequested && list.servers[list.active]?.protocol === "StateOfTheWorld"',
     becomes: "const isRetained = false"
   },
   {
@@ -3745,22 +3781,22 @@ const onDemand = [
     fault: "on demand: a name that may be made is said not to exist at once",
     file: "server/Due.ts",
     by: "packages/core/test/traces.test.ts",
-    line: "const deferred = awaited === undefined ? later : RequestedNames.joined(later, awaited.names)",
+    line: "const deferred = waiting === undefined ? later : RequestedNames.joined(later, waiting.names)",
     becomes: "const deferred = later; void RequestedNames.joined"
   },
   {
     fault: "on demand: the first answer does not wait if it is empty",
     file: "server/Due.ts",
     by: "packages/core/test/traces.test.ts",
-    line: 'const isOwed = settled.mustReply && (awaited === undefined || settled.wildcard !== "none" || !isAllLater)',
-    becomes: "const isOwed = settled.mustReply"
+    line: 'const mustReply = self.mustReply && (waiting === undefined || self.wildcard !== "none" || !isAllLater)',
+    becomes: "const mustReply = self.mustReply"
   },
   {
     fault: "on demand: a wildcard waits for a name beside it",
     file: "server/Due.ts",
     by: "packages/core/test/traces.test.ts",
-    line: '(awaited === undefined || settled.wildcard !== "none" || !isAllLater)',
-    becomes: "(awaited === undefined || !isAllLater)"
+    line: '(waiting === undefined || self.wildcard !== "none" || !isAllLater)',
+    becomes: "(waiting === undefined || !isAllLater)"
   },
   {
     fault: "on demand: the stream does not wake when an answer has waited as long as it may",
@@ -3773,26 +3809,26 @@ const onDemand = [
     fault: "on demand: an answer waits for ever",
     file: "server/Sending.ts",
     by: "packages/core/test/traces.test.ts",
-    line: "if (self.options.missingWait !== undefined) AwaitedNames.expire(self, now)",
+    line: "if (self.options.missingWait !== undefined) OnDemandNames.expire(self, now)",
     becomes: ""
   },
   {
     fault: "on demand: an answer waits anew when it is asked for again",
-    file: "server/AwaitedNames.ts",
+    file: "server/OnDemandNames.ts",
     by: "packages/core/test/traces.test.ts",
-    line: "HashMap.has(awaited, name) || isHeld(self, name)",
+    line: "HashMap.has(onDemand, name) || isHeld(self, name)",
     becomes: "isHeld(self, name)"
   },
   {
     fault: "on demand: who asks for what was taken from it waits",
-    file: "server/AwaitedNames.ts",
+    file: "server/OnDemandNames.ts",
     by: "packages/core/test/traces.test.ts",
-    line: "HashMap.has(awaited, name) || isHeld(self, name)",
-    becomes: "HashMap.has(awaited, name)"
+    line: "HashMap.has(onDemand, name) || isHeld(self, name)",
+    becomes: "HashMap.has(onDemand, name)"
   },
   {
     fault: "on demand: the answer waits though the resource is there",
-    file: "server/AwaitedNames.ts",
+    file: "server/OnDemandNames.ts",
     by: "packages/core/test/traces.test.ts",
     line: "if (!HashSet.has(requested, name) || isIn(protocol, newest, name)) continue",
     becomes: "if (!HashSet.has(requested, name)) continue"
@@ -3801,49 +3837,49 @@ const onDemand = [
     fault: "on demand: what a client holds from an earlier stream it is told to delete before the answer",
     file: "server/Incremental.ts",
     by: "packages/core/test/traces.test.ts",
-    line: "...AwaitedNames.except(self, vain)",
+    line: "...OnDemandNames.except(self, vain)",
     becomes: "...vain"
   },
   {
     fault: "on demand: the name that opens a listener is to be made",
-    file: "server/AwaitedNames.ts",
+    file: "server/OnDemandNames.ts",
     by: "packages/core/test/traces.test.ts",
     line: "if (!isHost || !VirtualHostDiscovery.isOpener(name)) found.add(name)",
     becomes: "found.add(name)"
   },
   {
     fault: "on demand: that what can be done was done is not heard",
-    file: "server/AwaitedNames.ts",
+    file: "server/OnDemandNames.ts",
     by: "packages/core/test/traces.test.ts",
-    line: "const left = HashMap.removeMany(known.awaited, names)",
-    becomes: "const left = known.awaited"
+    line: "const left = HashMap.removeMany(known.onDemand, names)",
+    becomes: "const left = known.onDemand"
   },
   {
     fault: "on demand: given up beside a wildcard, it is not told whether that has it",
     file: "server/RequestedNames.ts",
     by: "packages/core/test/traces.test.ts",
-    line: "if (HashMap.size(self.awaited) > 0) self.awaited = HashMap.removeMany(self.awaited, names)",
+    line: "if (HashMap.size(self.onDemand) > 0) self.onDemand = HashMap.removeMany(self.onDemand, names)",
     becomes: ""
   },
   {
     fault: "on demand: what the group lacks that a client is moved to is not told",
-    file: "server/AwaitedNames.ts",
+    file: "server/OnDemandNames.ts",
     by: "packages/core/test/traces.test.ts",
     line: 'if (names.length > 0) outputs.push({ _tag: "Missing", typeUrl: each.typeUrl, names })',
     becomes: ""
   },
   {
     fault: "on demand: after a move an answer waits as in the group before",
-    file: "server/AwaitedNames.ts",
+    file: "server/OnDemandNames.ts",
     by: "packages/core/test/traces.test.ts",
-    line: "const left = isMoved ? withAwaited(each, Subscriptions.noneAwaited) : each",
+    line: "const left = isMoved ? withOnDemand(each, Subscriptions.noneOnDemand) : each",
     becomes: "const left = each"
   },
   {
     fault: "on demand: any number of answers of a stream wait",
-    file: "server/AwaitedNames.ts",
+    file: "server/OnDemandNames.ts",
     by: "packages/core/test/FanOut.test.ts",
-    line: "if (HashMap.size(awaited) >= mostAwaited) break",
+    line: "if (HashMap.size(onDemand) >= mostOnDemand) break",
     becomes: ""
   },
   {
@@ -3857,7 +3893,7 @@ const onDemand = [
     fault: "on demand: streams whose answers do not wait are told, too",
     file: "server/GroupStream.ts",
     by: "packages/core/test/FanOut.test.ts",
-    line: "if (!AwaitedNames.isAwaited(this.state, typeUrl, name)) return false",
+    line: "if (!OnDemandNames.isPending(this.state, typeUrl, name)) return false",
     becomes: ""
   },
   {
@@ -4638,8 +4674,8 @@ const dynamicParameters = [
     fault: "TP2: a wildcard of the client says nothing of it",
     file: "client/NextRequest.ts",
     by: "packages/core/test/client/traces.test.ts",
-    line: "const isSilent = !isLocated && !self.named && wildcard && !opened",
-    becomes: "const isSilent = !self.named && wildcard && !opened"
+    line: "const isSilent = !isLocated && !self.named && wildcard && !hasRequested",
+    becomes: "const isSilent = !self.named && wildcard && !hasRequested"
   }
 ]
 
@@ -4818,7 +4854,7 @@ const collections = [
   },
   {
     fault: "collections: on demand, an empty one is answered at once",
-    file: "server/AwaitedNames.ts",
+    file: "server/OnDemandNames.ts",
     line: "(Collection.isGlob(name) && CollectionIndex.isAny(set, name))",
     becomes: "Collection.isGlob(name)"
   }
@@ -5534,14 +5570,14 @@ export const mutations = [
     fault: "what a group that is set again lacks is not told",
     file: "server/ServerStream.ts",
     by: "packages/core/test/traces.test.ts",
-    line: "} else if (self.group === undefined) missing = yield* AwaitedNames.ofGroup(next, false, now)",
+    line: "} else if (self.group === undefined) missing = yield* OnDemandNames.ofGroup(next, false, now)",
     becomes: "}"
   },
   {
     fault: "a group that is set again calls for what waits already",
-    file: "server/AwaitedNames.ts",
+    file: "server/OnDemandNames.ts",
     by: "packages/core/test/traces.test.ts",
-    line: "const names = yield* Steps.filter(lacking, (name) => !HashMap.has(left.awaited, name))",
+    line: "const names = yield* Steps.filter(lacking, (name) => !HashMap.has(left.onDemand, name))",
     becomes: "const names = lacking"
   },
   {
@@ -5555,7 +5591,7 @@ export const mutations = [
     fault: "a wait that is over does not end with a short step",
     file: "server/Sending.ts",
     by: "packages/core/test/near.test.ts",
-    line: "  if (parts !== undefined || options.ttl) return undefined\n  if (options.missingWait !== undefined) AwaitedNames.expire(self, now)\n",
+    line: "  if (parts !== undefined || options.ttl) return undefined\n  if (options.missingWait !== undefined) OnDemandNames.expire(self, now)\n",
     becomes: "  if (parts !== undefined || options.ttl) return undefined\n"
   },
   ...v2,
@@ -6629,8 +6665,8 @@ export const mutations = [
   {
     fault: "nothing waits for the ACK of a short change",
     file: "server/Sending.ts",
-    line: "send(self, turn, next, response, true, false, now)",
-    becomes: "send(self, turn, next, response, false, false, now)"
+    line: "send(self, selection, next, response, true, false, now)",
+    becomes: "send(self, selection, next, response, false, false, now)"
   },
   {
     fault: "the ACK of a client that is up to date opens no phase",

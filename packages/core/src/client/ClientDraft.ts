@@ -193,11 +193,11 @@ export class ClientDraft {
         if (server === undefined) continue
         const key = ServerList.streamKey(list, rank, typeUrl)
         if (!this.streams.has(key)) this.streams.set(key, this.makeStream(server, typeUrl))
-        const isOpened = this.streams
+        const isRequested = this.streams
           .get(key)
-          ?.stream.subscriptions.some((each) => each.typeUrl === typeUrl && each.opened)
+          ?.stream.subscriptions.some((each) => each.typeUrl === typeUrl && each.hasRequested)
         this.drive(key, { _tag: "Subscribe", typeUrl, names, cached })
-        const isUndeclared = isOpened === true && names.some(isMany) && server.protocol === "Incremental"
+        const isUndeclared = isRequested === true && names.some(isMany) && server.protocol === "Incremental"
         if (isUndeclared && ClientCache.isHoldingOfOthers(this.cache, typeUrl, server.id)) {
           this.drive(key, { _tag: "Undeclared", typeUrl })
         }

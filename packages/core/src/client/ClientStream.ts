@@ -49,7 +49,7 @@ export interface ClientStream {
   /** Whether this stream had a response, or a silence that counts as one. */
   readonly responded: boolean
   /** End of the time for a first response, in milliseconds; Infinity if none runs. */
-  readonly quietAt: number
+  readonly responseDueAt: number
   /** The connectivity error; `undefined` while the server answers, and before the first attempt ends. */
   readonly failure: ErrorDetail | undefined
   readonly nodeSent: boolean
@@ -133,7 +133,7 @@ export const make = (options: Pick<Options, "protocol"> & Partial<Options>): Cli
   retryAt: Number.NEGATIVE_INFINITY,
   backoff: Backoff.initial,
   responded: false,
-  quietAt: never,
+  responseDueAt: never,
   failure: undefined,
   nodeSent: false,
   writing: undefined,
@@ -147,7 +147,7 @@ export const make = (options: Pick<Options, "protocol"> & Partial<Options>): Cli
  * @since 0.1.0
  */
 export const deadline = (self: ClientStream): number => {
-  let at = self.connection === "waiting" ? self.retryAt : self.quietAt
+  let at = self.connection === "waiting" ? self.retryAt : self.responseDueAt
   for (const subscription of self.subscriptions) at = Math.min(at, ClientSubscriptions.deadline(subscription))
   return at
 }
@@ -223,8 +223,8 @@ export const step = (
       const armed = change(self, writing.typeUrl, (each) =>
         ResourceTimer.arm(ClientSubscriptions.written(each, writing.names, now), writing.names, at)
       )
-      const quietAt = self.responded ? never : Math.min(self.quietAt, at)
-      return flush({ ...armed, quietAt, writing: undefined }, none, now, held)
+      const responseDueAt = self.responded ? never : Math.min(self.responseDueAt, at)
+      return flush({ ...armed, responseDueAt, writing: undefined }, none, now, held)
     }
     case "Received":
       return flush(
@@ -259,13 +259,13 @@ export const step = (
     case "Deadline": {
       const outputs: Array<Output> = []
       let next = self
-      if (now >= self.quietAt) {
+      if (now >= self.responseDueAt) {
         outputs.push({ _tag: "Silent" })
-        next = { ...next, quietAt: never }
+        next = { ...next, responseDueAt: never }
       }
       for (const each of self.subscriptions) {
-        const [settled, expired] = ResourceTimer.expire(ClientSubscriptions.release(each, now), now)
-        next = put(next, settled)
+        const [released, expired] = ResourceTimer.expire(ClientSubscriptions.release(each, now), now)
+        next = put(next, released)
         if (expired.length > 0) outputs.push({ _tag: "TimedOut", typeUrl: each.typeUrl, names: expired })
       }
       return flush(next, outputs, now, held)
@@ -277,7 +277,7 @@ export const step = (
 const respond = (self: ClientStream): ClientStream =>
   self.connection !== "connected" || self.responded
     ? self
-    : { ...self, responded: true, quietAt: never, backoff: Backoff.reset(self.backoff), failure: undefined }
+    : { ...self, responded: true, responseDueAt: never, backoff: Backoff.reset(self.backoff), failure: undefined }
 
 const end = (
   self: ClientStream,
@@ -297,7 +297,7 @@ const end = (
     retryAt,
     backoff,
     responded: false,
-    quietAt: never,
+    responseDueAt: never,
     failure: responded ? self.failure : error,
     nodeSent: false,
     writing: undefined,

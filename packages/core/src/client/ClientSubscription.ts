@@ -54,7 +54,7 @@ export interface ClientSubscription extends ResourceTimers {
   // The fields below belong to the present stream.
 
   /** Whether a request was sent. Before that the server does not know the type. */
-  readonly opened: boolean
+  readonly hasRequested: boolean
   /** Whether a request listed names. Before that an empty list is the legacy wildcard. */
   readonly explicit: boolean
   /** State of the world: how many more responses may count as a sign that the server saw no names; see {@link receive}. */
@@ -115,7 +115,7 @@ const never = Number.POSITIVE_INFINITY
  *
  * @since 0.1.0
  */
-export const maxDoubts = 3
+export const maxAmbiguous = 3
 
 /** Most unanswered incremental responses. Only a server that ignores flow control sends more. */
 const maxAnswers = 64
@@ -137,7 +137,7 @@ export const make = (typeUrl: string): ClientSubscription => ({
   waiting: HashMap.empty(),
   dueAt: never,
   version: "",
-  opened: false,
+  hasRequested: false,
   explicit: false,
   ambiguous: 0,
   nonce: "",
@@ -235,7 +235,7 @@ export const subscribe = (
       if (!cached.has(name)) HashMap.set(waiting, name, never)
     }
     HashSet.add(fresh, name)
-    if (self.opened) HashSet.add(late, name)
+    if (self.hasRequested) HashSet.add(late, name)
     changed = true
   }
   HashSet.endMutation(wanted)
@@ -282,7 +282,7 @@ export const unsubscribe = (self: ClientSubscription, names: Iterable<string>): 
       HashMap.remove(waiting, name)
     }
     if (HashSet.has(fresh, name)) HashSet.remove(fresh, name)
-    else if (self.opened) HashSet.add(dropped, name)
+    else if (self.hasRequested) HashSet.add(dropped, name)
     HashSet.remove(late, name)
     changed = true
   }
@@ -308,7 +308,7 @@ export const refresh = (self: ClientSubscription, names: Iterable<string>): Clie
   for (const name of names) {
     if (!HashSet.has(self.names, name) || HashSet.has(fresh, name)) continue
     fresh = HashSet.add(fresh, name)
-    if (self.opened) dropped = HashSet.add(dropped, name)
+    if (self.hasRequested) dropped = HashSet.add(dropped, name)
   }
   return fresh === self.fresh ? self : { ...self, fresh, dropped, changed: true }
 }
@@ -319,7 +319,7 @@ export const refresh = (self: ClientSubscription, names: Iterable<string>): Clie
  * @since 0.1.0
  */
 export const markUndeclared = (self: ClientSubscription): ClientSubscription =>
-  self.opened && !self.undeclared ? { ...self, undeclared: true } : self
+  self.hasRequested && !self.undeclared ? { ...self, undeclared: true } : self
 
 /**
  * The state after the end of a stream: the version stays, the rest of the stream is forgotten. ★ Armed timers are disarmed: an
@@ -332,7 +332,7 @@ export const end = (self: ClientSubscription): ClientSubscription => {
     ...self,
     waiting: HashMap.map(self.waiting, () => never),
     dueAt: never,
-    opened: false,
+    hasRequested: false,
     explicit: false,
     ambiguous: 0,
     nonce: "",
@@ -365,7 +365,7 @@ export const isRejected = (self: ClientSubscription, version: string, error: Err
  */
 export const isSilent = (self: ClientSubscription): boolean =>
   // After a doubtful response (see `receive`) the server may take an empty list for no subscription.
-  self.wildcard && !self.federated && (!self.opened || (!self.explicit && self.ambiguous === maxDoubts))
+  self.wildcard && !self.federated && (!self.hasRequested || (!self.explicit && self.ambiguous === maxAmbiguous))
 
 /**
  * Records a response. ★ Its nonce counts from now on; its version only if all resources were accepted.

@@ -92,8 +92,8 @@ export const unwatch = (draft: ClientDraft, watcher: number): void => {
   const listName = draft.serverListOf(Authority.ofName(name), typeUrl)
   const list = listName === undefined ? undefined : draft.serverLists.get(listName)
   if (list === undefined) return
-  const isOpened = draft.subscriptionOf(list, typeUrl)?.opened ?? false
-  const isRetained = isOpened && list.servers[list.active]?.protocol === "StateOfTheWorld"
+  const isRequested = draft.subscriptionOf(list, typeUrl)?.hasRequested ?? false
+  const isRetained = isRequested && list.servers[list.active]?.protocol === "StateOfTheWorld"
   const stream = isRetained ? ServerList.streamKey(list, list.active, typeUrl) : undefined
   const [cache, notices] = ClientCache.unwatch(draft.cache, typeUrl, name, watcher, stream)
   draft.cache = cache

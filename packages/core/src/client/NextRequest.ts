@@ -7,7 +7,7 @@
 import * as HashSet from "effect/HashSet"
 import type { Protocol, Request } from "../wire/Request.js"
 import type { ClientSubscription } from "./ClientSubscription.js"
-import { isSilent as isImplicitWildcard, isWanted, maxDoubts } from "./ClientSubscription.js"
+import { isSilent as isImplicitWildcard, isWanted, maxAmbiguous } from "./ClientSubscription.js"
 
 const never = Number.POSITIVE_INFINITY
 const noList: ReadonlyArray<string> = []
@@ -21,7 +21,7 @@ const noNames = HashSet.empty<string>()
  */
 export const due = (self: ClientSubscription, protocol: Protocol): "first" | "change" | "answer" | "nothing" => {
   // ★ A first request without names would be a wildcard.
-  if (!self.opened) return isWanted(self) ? "first" : "nothing"
+  if (!self.hasRequested) return isWanted(self) ? "first" : "nothing"
   const answer = self.answers[0]
   const isAnswered = answer?.applied !== false
   // In state of the world a request also answers the last response, so it waits until that is processed.
@@ -63,30 +63,30 @@ const sendStateOfTheWorld = (
   node: Uint8Array | undefined,
   isLocated: boolean
 ): readonly [ClientSubscription, Sent] => {
-  const isQuiet = !isLocated && isImplicitWildcard(self)
-  const listed = isQuiet ? noList : (self.listed ?? Array.from(self.names))
+  const isLegacy = !isLocated && isImplicitWildcard(self)
+  const listed = isLegacy ? noList : (self.listed ?? Array.from(self.names))
   // A legacy wildcard cannot be ended by an empty list: first `*` is named, then the next request drops it.
   const isEnding = !self.wildcard && listed.length === 0 && !self.explicit
-  const star = isEnding || (self.wildcard && !isQuiet)
+  const star = isEnding || (self.wildcard && !isLegacy)
   const resourceNames = star ? ["*", ...listed] : listed
   const answer = self.answers[0]
   const fresh = Array.from(self.fresh)
-  if (isQuiet && self.opened && answer === undefined && !fresh.some((name) => HashSet.has(self.dropped, name))) {
+  if (isLegacy && self.hasRequested && answer === undefined && !fresh.some((name) => HashSet.has(self.dropped, name))) {
     const next = { ...self, changed: false, fresh: noNames, dropped: noNames }
     return [next, { request: undefined, fresh }]
   }
   return [
     {
       ...self,
-      opened: true,
+      hasRequested: true,
       explicit: self.explicit || resourceNames.length > 0,
-      ambiguous: self.opened ? self.ambiguous : resourceNames.length > 0 ? 0 : maxDoubts,
+      ambiguous: self.hasRequested ? self.ambiguous : resourceNames.length > 0 ? 0 : maxAmbiguous,
       changed: isEnding,
       fresh: noNames,
       dropped: noNames,
       answers: [],
       heldBackUntil: never,
-      listed: isQuiet ? self.listed : listed
+      listed: isLegacy ? self.listed : listed
     },
     {
       request: {
@@ -112,25 +112,25 @@ const sendIncremental = (
   held: () => ReadonlyMap<string, string>,
   isLocated: boolean
 ): readonly [ClientSubscription, Sent] => {
-  const { opened, wildcard } = self
+  const { hasRequested, wildcard } = self
   const fresh = Array.from(self.fresh).filter((name) => (name === "*" ? wildcard : HashSet.has(self.names, name)))
-  const gone = opened
+  const gone = hasRequested
     ? Array.from(self.dropped).filter((name) => (name === "*" ? !wildcard : !HashSet.has(self.names, name)))
     : noList
-  const isSilent = !isLocated && !self.named && wildcard && !opened
+  const isSilent = !isLocated && !self.named && wildcard && !hasRequested
   // Servers end a legacy wildcard in different ways. So `*` is subscribed explicitly before any other change.
-  const isLegacy = opened && !self.explicit
+  const isLegacy = hasRequested && !self.explicit
   const star = isLegacy && (fresh.length > 0 || gone.length > 0)
   const isEnding = star && !wildcard
   let subscribe: ReadonlyArray<string>
-  if (!opened) subscribe = isSilent ? noList : [...(wildcard ? ["*"] : noList), ...self.names]
+  if (!hasRequested) subscribe = isSilent ? noList : [...(wildcard ? ["*"] : noList), ...self.names]
   else subscribe = star ? ["*", ...fresh.filter((name) => name !== "*")] : fresh
   const unsubscribe = isEnding ? gone.filter((name) => name !== "*") : gone
 
   const answer = self.answers[0]?.applied === true ? self.answers[0] : undefined
   const next: ClientSubscription = {
     ...self,
-    opened: true,
+    hasRequested: true,
     explicit: self.explicit || subscribe.length > 0,
     changed: isEnding,
     fresh: noNames,
@@ -138,7 +138,7 @@ const sendIncremental = (
     answers: answer === undefined ? self.answers : self.answers.slice(1),
     heldBackUntil: answer === undefined ? self.heldBackUntil : never
   }
-  if (opened && answer === undefined && subscribe.length === 0 && unsubscribe.length === 0) {
+  if (hasRequested && answer === undefined && subscribe.length === 0 && unsubscribe.length === 0) {
     return [next, { request: undefined, fresh }]
   }
   return [
@@ -149,7 +149,7 @@ const sendIncremental = (
         typeUrl: self.typeUrl,
         resourceNamesSubscribe: subscribe,
         resourceNamesUnsubscribe: unsubscribe,
-        initialResourceVersions: opened ? noVersions : held(),
+        initialResourceVersions: hasRequested ? noVersions : held(),
         responseNonce: answer?.nonce ?? "",
         errorDetail: answer?.error,
         node

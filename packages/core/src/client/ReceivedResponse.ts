@@ -31,7 +31,7 @@ export const receive = (draft: ClientDraft, key: string, response: ClientRespons
   const decoder = draft.options.decoders.find((each) => each.typeUrl === typeUrl)
   const violation = (reason: ViolationReason, message: string) =>
     draft.outputs.push({ _tag: "Violation", stream: key, typeUrl, reason, message })
-  if (subscription?.opened !== true || decoder === undefined) {
+  if (subscription?.hasRequested !== true || decoder === undefined) {
     Fallback.serverAnswers(draft, key)
     violation("TypeNotAskedFor", `a response of type ${JSON.stringify(typeUrl)}, which was not asked for: ignored`)
     return draft.drive(key, { _tag: "Responsive" })

@@ -122,7 +122,7 @@ interface Requirement {
   /** Whether it came and was not removed. */
   readonly isHeld: boolean
   /** Whether the outcome is known. */
-  readonly isSettled: boolean
+  readonly isResolved: boolean
   /** Items that wait for it. */
   readonly waiting: HashSet.HashSet<string>
 }
@@ -151,7 +151,7 @@ export interface Warming {
 
 const never = Number.POSITIVE_INFINITY
 const noNames = HashSet.empty<string>()
-const unused: Requirement = { users: 0, isHeld: false, isSettled: false, waiting: noNames }
+const unused: Requirement = { users: 0, isHeld: false, isResolved: false, waiting: noNames }
 const emptyPool: Pool = { items: HashMap.empty(), needs: HashMap.empty(), dueAt: never }
 
 /**
@@ -273,12 +273,12 @@ class StepDraft {
   }
 
   arrive({ arrived = [], missing = [], rejected = [] }: Arrival): void {
-    for (const name of arrived) this.settle(name, { isHeld: true, isSettled: true }, "Complete")
-    for (const name of rejected) this.settle(name, { isSettled: true }, "Rejected")
+    for (const name of arrived) this.resolve(name, { isHeld: true, isResolved: true }, "Complete")
+    for (const name of rejected) this.resolve(name, { isResolved: true }, "Rejected")
     for (const name of missing) {
       // A listener keeps waiting: its routes may still be created.
-      if (this.isCluster) this.settle(name, { isHeld: false, isSettled: true }, "Missing")
-      else this.settle(name, { isHeld: false, isSettled: false })
+      if (this.isCluster) this.resolve(name, { isHeld: false, isResolved: true }, "Missing")
+      else this.resolve(name, { isHeld: false, isResolved: false })
     }
   }
 
@@ -292,8 +292,8 @@ class StepDraft {
       else this.dueAt = Math.min(this.dueAt, warming.dueAt)
     }
     for (const [name, warming] of due) {
-      const isHeld = Array.from(warming.waiting).every((need) => this.need(need).isHeld)
-      for (const need of warming.waiting) this.setNeed(need, { ...this.need(need), isSettled: true })
+      const isHeld = Array.from(warming.waiting).every((need) => this.requirement(need).isHeld)
+      for (const need of warming.waiting) this.setRequirement(need, { ...this.requirement(need), isResolved: true })
       this.activate(name, isHeld && this.options.useEdsCacheForAds ? "Cached" : "TimedOut")
     }
   }
@@ -302,11 +302,11 @@ class StepDraft {
     return Option.getOrElse(HashMap.get(this.items, name), (): Item => ({ active: undefined, warming: undefined }))
   }
 
-  private need(name: string): Requirement {
+  private requirement(name: string): Requirement {
     return Option.getOrElse(HashMap.get(this.needs, name), () => unused)
   }
 
-  private setNeed(name: string, need: Requirement): void {
+  private setRequirement(name: string, need: Requirement): void {
     HashMap.set(this.needs, name, need)
   }
 
@@ -323,7 +323,7 @@ class StepDraft {
     }
     const needs = Array.from(new Set(given))
     // ★ A cluster needs a new assignment each time, a listener only routes whose outcome is unknown.
-    const missing = needs.filter((need) => this.isCluster || !this.need(need).isSettled)
+    const missing = needs.filter((need) => this.isCluster || !this.requirement(need).isResolved)
     const dueAt = fetchTimeout === 0 ? never : this.now + fetchTimeout
     const warming = { fingerprint, needs, waiting: HashSet.fromIterable(missing), dueAt }
     for (const need of needs) this.retain(name, need, HashSet.has(warming.waiting, need))
@@ -345,9 +345,9 @@ class StepDraft {
   }
 
   private retain(item: string, name: string, isWaiting: boolean): void {
-    const need = this.need(name)
+    const need = this.requirement(name)
     const waiting = isWaiting ? HashSet.add(need.waiting, item) : need.waiting
-    this.setNeed(name, { ...need, users: need.users + 1, waiting })
+    this.setRequirement(name, { ...need, users: need.users + 1, waiting })
     if (need.users === 0) this.requests.push({ _tag: "Watch", typeUrl: this.typeUrl, name })
     else if (isWaiting && this.isCluster) this.requests.push({ _tag: "Refresh", typeUrl: this.typeUrl, name })
   }
@@ -355,11 +355,11 @@ class StepDraft {
   /** Releases the needs of a version; `next` waits in its place. */
   private release(item: string, version: Version, next?: WarmingVersion): void {
     for (const name of version.needs) {
-      const need = this.need(name)
+      const need = this.requirement(name)
       const isWaiting = next !== undefined && HashSet.has(next.waiting, name)
       const waiting = isWaiting ? need.waiting : HashSet.remove(need.waiting, item)
       if (need.users > 1) {
-        this.setNeed(name, { ...need, users: need.users - 1, waiting })
+        this.setRequirement(name, { ...need, users: need.users - 1, waiting })
       } else {
         HashMap.remove(this.needs, name)
         this.requests.push({ _tag: "Unwatch", typeUrl: this.typeUrl, name })
@@ -368,10 +368,10 @@ class StepDraft {
   }
 
   /** Records the outcome of a need. Items that waited for nothing else become active for `reason`. */
-  private settle(name: string, known: Partial<Requirement>, reason?: Reason): void {
+  private resolve(name: string, known: Partial<Requirement>, reason?: Reason): void {
     const need = Option.getOrUndefined(HashMap.get(this.needs, name))
     if (need === undefined) return
-    this.setNeed(name, { ...need, ...known, waiting: reason === undefined ? need.waiting : noNames })
+    this.setRequirement(name, { ...need, ...known, waiting: reason === undefined ? need.waiting : noNames })
     if (reason === undefined) return
     for (const waiting of need.waiting) {
       const item = this.item(waiting)
@@ -386,8 +386,8 @@ class StepDraft {
     const { active, warming } = this.item(name)
     if (warming === undefined) return
     for (const each of warming.waiting) {
-      const need = this.need(each)
-      this.setNeed(each, { ...need, waiting: HashSet.remove(need.waiting, name) })
+      const need = this.requirement(each)
+      this.setRequirement(each, { ...need, waiting: HashSet.remove(need.waiting, name) })
     }
     const { fingerprint, needs } = warming
     HashMap.set(this.items, name, { active: { fingerprint, needs }, warming: undefined })

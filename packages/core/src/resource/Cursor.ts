@@ -66,9 +66,8 @@ const isNothing = ({ fingerprints, revision }: Cursor): boolean => revision < 0 
  */
 export const nameAt = (self: Cursor, nameOrAlias: string): string => {
   const { aliases, domains, fingerprints } = self
-  if ((HashMap.isEmpty(aliases) && HashMap.isEmpty(domains)) || HashMap.has(fingerprints, nameOrAlias)) {
-    return nameOrAlias
-  }
+  if (HashMap.isEmpty(aliases) && HashMap.isEmpty(domains)) return nameOrAlias
+  if (Option.exists(HashMap.get(fingerprints, nameOrAlias), (fingerprint) => fingerprint !== "")) return nameOrAlias
   return leadsTo(aliases, domains, nameOrAlias, (name) => HashMap.has(fingerprints, name)) ?? nameOrAlias
 }
 
@@ -104,7 +103,10 @@ export const ahead = (
   let { aliases, fingerprints } = self
   for (const resource of sent) {
     for (const alias of asked.get(resource.name) ?? []) {
-      if (nameAt(self, alias) !== resource.name) aliases = HashMap.set(aliases, alias, resource.name)
+      if (nameAt(self, alias) === resource.name) continue
+      aliases = HashMap.set(aliases, alias, resource.name)
+      // ★ A resource that had this name is not what the client has under it any more.
+      if (HashMap.has(fingerprints, alias)) fingerprints = HashMap.set(fingerprints, alias, "")
     }
     if (Option.contains(HashMap.get(fingerprints, resource.name), resource.fingerprint)) continue
     fingerprints = HashMap.set(fingerprints, resource.name, resource.fingerprint)

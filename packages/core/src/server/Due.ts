@@ -14,7 +14,7 @@ import * as Steps from "../Steps.js"
 import type { Protocol } from "../wire/Request.js"
 import * as Acknowledgement from "./Acknowledgement.js"
 import * as AskedAliases from "./AskedAliases.js"
-import * as AwaitedNames from "./AwaitedNames.js"
+import * as OnDemandNames from "./OnDemandNames.js"
 import * as CursorAdvance from "./CursorAdvance.js"
 import * as Heartbeat from "./Heartbeat.js"
 import * as RequestedNames from "./RequestedNames.js"
@@ -191,22 +191,22 @@ export const plan = (
   const { protocol } = options
   const set = ResourceGroups.set(group, subscription.typeUrl)
   let changes = SubscriptionChanges.noChanges
-  let isAbsorbed = false
+  let advances = false
   let silent = false
   if (subscription.cursor !== undefined && !isSame(subscription.cursor, set.cursor)) {
     changes = changesOf(found, protocol, subscription, set)
     silent = protocol === "StateOfTheWorld" && StateOfTheWorldNames.deletionsAreSilent(subscription)
-    const lingers = changes.gone.size === 0 || silent || options.typeUrl === undefined
+    const mayWait = changes.gone.size === 0 || silent || options.typeUrl === undefined
     // Names requested by an alias are looked up in the cursor, so it stays until they are answered.
     const asked = protocol === "Incremental" && HashSet.size(subscription.requested) > 0
-    isAbsorbed = changes.changed.length === 0 && changes.superseded.size === 0 && lingers && !asked
+    advances = changes.changed.length === 0 && changes.superseded.size === 0 && mayWait && !asked
   }
   const mayReturn = options.ttl && changes.gone.size > 0 && set !== ResourceGroups.set(newest, subscription.typeUrl)
-  if (subscription.pendingRemovals.size > 0 || (isAbsorbed && changes.gone.size > 0) || mayReturn) {
-    return planWithRemovals(options, subscription, set, changes, isAbsorbed ? silent : undefined, group, newest)
+  if (subscription.pendingRemovals.size > 0 || (advances && changes.gone.size > 0) || mayReturn) {
+    return planWithRemovals(options, subscription, set, changes, advances ? silent : undefined, group, newest)
   }
-  const current = isAbsorbed ? CursorAdvance.advanced(subscription, set, subscription, silent) : subscription
-  const left = isAbsorbed ? SubscriptionChanges.noChanges : changes
+  const current = advances ? CursorAdvance.advanced(subscription, set, subscription, silent) : subscription
+  const left = advances ? SubscriptionChanges.noChanges : changes
   return planned(options, current, set, left, false, undefined, group, newest)
 }
 
@@ -242,28 +242,28 @@ const planned = (
   newest: ResourceGroup
 ): Planned => {
   const { protocol } = options
-  const [settled, openers] = VirtualHostOpeners.due(current, group)
+  const [self, openers] = VirtualHostOpeners.due(current, group)
   const newestSet = ResourceGroups.set(newest, current.typeUrl)
   // In state of the world a response without the name is its answer, and a resource made later is a change.
-  const later = protocol === "Incremental" ? deferredOf(settled, set, newestSet) : Subscriptions.noNameSet
-  const awaited = AwaitedNames.of(protocol, settled, newestSet)
-  const deferred = awaited === undefined ? later : RequestedNames.joined(later, awaited.names)
-  const isAllLater = HashSet.size(settled.requested) === HashSet.size(deferred)
+  const later = protocol === "Incremental" ? deferredOf(self, set, newestSet) : Subscriptions.noNameSet
+  const waiting = OnDemandNames.of(protocol, self, newestSet)
+  const deferred = waiting === undefined ? later : RequestedNames.joined(later, waiting.names)
+  const isAllLater = HashSet.size(self.requested) === HashSet.size(deferred)
   // The first response is due even if it is empty, but not before the waiting names.
-  const isOwed = settled.mustReply && (awaited === undefined || settled.wildcard !== "none" || !isAllLater)
+  const mustReply = self.mustReply && (waiting === undefined || self.wildcard !== "none" || !isAllLater)
   const due: Due = {
     set,
     changes,
-    reply: isOwed || !isAllLater || openers.length > 0,
+    reply: mustReply || !isAllLater || openers.length > 0,
     update: changes.changed.length + changes.gone.size + changes.superseded.size > 0,
     removal,
-    renewAt: options.ttl ? Heartbeat.dueAt(settled, set, returning) : Number.POSITIVE_INFINITY,
+    renewAt: options.ttl ? Heartbeat.dueAt(self, set, returning) : Number.POSITIVE_INFINITY,
     returning,
     openers,
-    answerAt: awaited === undefined ? Number.POSITIVE_INFINITY : awaited.until,
+    answerAt: waiting === undefined ? Number.POSITIVE_INFINITY : waiting.until,
     deferred
   }
-  return [settled, due]
+  return [self, due]
 }
 
 /** Whether a removal is pending whose resource has not come back. */

@@ -9,7 +9,7 @@ import type { Resource } from "../resource/Resource.js"
 import * as ResourceGroups from "../resource/ResourceGroup.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
 import * as Steps from "../Steps.js"
-import * as AwaitedNames from "./AwaitedNames.js"
+import * as OnDemandNames from "./OnDemandNames.js"
 import * as Collections from "./Collections.js"
 import * as RequestedNames from "./RequestedNames.js"
 import type { Draft } from "./StreamState.js"
@@ -63,7 +63,7 @@ const sendNamed = function* (self: Draft, endpoints: Subscription, of: ReadonlyA
   const isThere = (name: string) =>
     Collections.isAsked(endpoints, name) ||
     ResourceSet.get(set, name) !== undefined ||
-    AwaitedNames.isHeld(endpoints, name)
+    OnDemandNames.isHeld(endpoints, name)
   const isAsked = (name: string) => wild || (Subscriptions.hasName(endpoints, name) && isThere(name))
   // ★ A returning client may quote members that are back before its first answer.
   const mayBeQuoted = (name: string) => isAsked(name) || Collections.isCovered(endpoints, name)

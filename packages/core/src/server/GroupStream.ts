@@ -23,7 +23,7 @@
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
 import type * as Steps from "../Steps.js"
 import type { Request } from "../wire/Request.js"
-import * as AwaitedNames from "./AwaitedNames.js"
+import * as OnDemandNames from "./OnDemandNames.js"
 import type { Slices } from "./InterestIndex.js"
 import type { Input, Interest, Output, PhaseOptions, ServerStream, Step } from "./ServerStream.js"
 import * as ServerStreams from "./ServerStream.js"
@@ -99,7 +99,7 @@ export class GroupStream<A> {
 
   /** The on-demand work for a missing name is done. Returns whether the answer for it waited. */
   missingDone(typeUrl: string, name: string): boolean {
-    if (!AwaitedNames.isAwaited(this.state, typeUrl, name)) return false
+    if (!OnDemandNames.isPending(this.state, typeUrl, name)) return false
     const last = this.inputs?.at(-1)
     // Several at a time get one answer.
     const isMore = last?._tag === "MissingDone" && last.typeUrl === typeUrl

@@ -88,7 +88,7 @@ export const returning = function* (
 const periods = ({ computed, ttls }: ResourceSet.ResourceSet): ReadonlyArray<number> =>
   (computed.heartbeatPeriods ??= Array.from(new Set(Array.from(HashMap.values(ttls), (ttl) => ttl / 2))))
 
-const turn = (period: number, at: number): number => Math.floor(at / period)
+const periodsAt = (period: number, at: number): number => Math.floor(at / period)
 
 /**
  * The time of the next heartbeat, in milliseconds; Infinity if there is nothing to renew.
@@ -99,9 +99,9 @@ export const dueAt = (self: Subscription, set: ResourceSet.ResourceSet, returnin
   if ((HashMap.isEmpty(set.ttls) && returning === undefined) || self.cursor === undefined)
     return Number.POSITIVE_INFINITY
   let due = Number.POSITIVE_INFINITY
-  for (const period of periods(set)) due = Math.min(due, (turn(period, self.renewedAt) + 1) * period)
+  for (const period of periods(set)) due = Math.min(due, (periodsAt(period, self.renewedAt) + 1) * period)
   for (const { ttl } of returning?.resources ?? []) {
-    if (ttl !== undefined) due = Math.min(due, (turn(ttl / 2, self.renewedAt) + 1) * (ttl / 2))
+    if (ttl !== undefined) due = Math.min(due, (periodsAt(ttl / 2, self.renewedAt) + 1) * (ttl / 2))
   }
   return due
 }
@@ -122,7 +122,7 @@ export const due = (
   const { cursor, names, pendingRemovals } = self
   const wild = Subscriptions.isWild(self)
   const found: Array<Resource> = []
-  const isDue = (ttl: number) => turn(ttl / 2, now) > turn(ttl / 2, self.renewedAt)
+  const isDue = (ttl: number) => periodsAt(ttl / 2, now) > periodsAt(ttl / 2, self.renewedAt)
   for (const [name, ttl] of set.ttls) {
     if (!isDue(ttl)) continue
     const resource = ResourceSet.get(set, name)
@@ -185,4 +185,4 @@ export const unrenewed = function* (
  */
 export const isWhole = (self: Subscription, { name, ttl = 0 }: Resource, now: number): boolean =>
   // The period of the last renewal started at this multiple, not later than the renewal itself.
-  HashSet.has(self.mayBeLost, name) || now >= turn(ttl / 2, self.renewedAt) * (ttl / 2) + ttl
+  HashSet.has(self.mayBeLost, name) || now >= periodsAt(ttl / 2, self.renewedAt) * (ttl / 2) + ttl

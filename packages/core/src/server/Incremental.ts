@@ -15,7 +15,7 @@ import * as ResourceSet from "../resource/ResourceSet.js"
 import * as Steps from "../Steps.js"
 import * as Response from "../wire/Response.js"
 import * as AskedAliases from "./AskedAliases.js"
-import * as AwaitedNames from "./AwaitedNames.js"
+import * as OnDemandNames from "./OnDemandNames.js"
 import { type Flush, isRemoved } from "./Flush.js"
 import * as Heartbeat from "./Heartbeat.js"
 import * as HeldNames from "./HeldNames.js"
@@ -98,7 +98,7 @@ export const flush = function* (
   )
   const isQuoting = first && before !== HeldVersions.none
   const vain = isQuoting ? yield* quotedInVain(self, set, before, sorted) : []
-  const gone = [...lost, ...AwaitedNames.except(self, vain)]
+  const gone = [...lost, ...OnDemandNames.except(self, vain)]
 
   let resources: ReadonlyArray<Resource>
   if (everything) {

@@ -29,21 +29,25 @@ const noAnswers: Answers = { included: new Map(), held: [], missing: [], lost: [
 
 /**
  * The names to answer ahead of other changes: the requested ones, and subscribed names that led to a resource in the answer and
- * now lead elsewhere. The answer covers that change of the resource, so nothing else would report these names.
+ * now lead elsewhere, or the other way round. The answer covers that change of the resource, so nothing else would report these
+ * names.
  *
  * @since 0.1.0
  */
 export const entailed = (self: Subscription, set: ResourceSet.ResourceSet): HashSet.HashSet<string> => {
   const { cursor, names } = self
   let { requested } = self
-  if (cursor === undefined || HashMap.isEmpty(cursor.aliases) || HashSet.size(requested) === 0) return requested
+  if (cursor === undefined || HashSet.size(requested) === 0) return requested
+  if (HashMap.isEmpty(cursor.aliases) && HashMap.isEmpty(set.aliases)) return requested
   for (;;) {
     const sent = new Set(Array.from(requested, (name) => ResourceSet.find(set, name)?.name))
     let next = requested
-    for (const name of HashMap.keys(names)) {
+    for (const [name, held] of names) {
       const own = Cursor.nameAt(cursor, name)
-      if (own === name || !sent.has(own) || HashSet.has(requested, name)) continue
-      if (ResourceSet.find(set, name)?.name !== own) next = HashSet.add(next, name)
+      if (HashSet.has(requested, name)) continue
+      const now = ResourceSet.find(set, name)?.name
+      const isLed = (own !== name && sent.has(own)) || (held !== "" && now !== undefined && sent.has(now))
+      if (isLed && now !== own) next = HashSet.add(next, name)
     }
     if (next === requested) return requested
     requested = next
@@ -75,7 +79,7 @@ export const answers = function* (
     const resource = ResourceSet.find(set, name)
     // Requested by an alias: the client may hold it by its own name.
     const own = cursor === undefined ? name : Cursor.nameAt(cursor, name)
-    const isHeld = own !== name && Option.exists(HashMap.get(self.names, name), (content) => content !== "")
+    const isHeld = Option.exists(HashMap.get(self.names, name), (content) => content !== "")
     const isOwnLost = () => !HashSet.has(requested, own) && AskedAliases.isLost(self, set, own)
     if (resource === undefined) {
       if (yield* Collections.isAnsweredByMembers(self, set, name)) continue
@@ -85,7 +89,8 @@ export const answers = function* (
     // Unsubscribed under a `*` that is switched off: no wildcard covers it.
     else if (!AskedAliases.isAsked(self, set, resource)) lost.push(name, resource.name)
     else {
-      if (isHeld && own !== resource.name && isOwnLost()) lost.push(own)
+      // ★ The client may hold the earlier resource of this name, which is another's alias now.
+      if (isHeld && own !== resource.name && (own === name || isOwnLost())) lost.push(own)
       if (holds(self, before, name, resource) && !isUnknown(name, resource)) held.push(resource)
       else included.set(resource.name, resource)
     }

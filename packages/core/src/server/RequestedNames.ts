@@ -12,7 +12,7 @@ import * as Cursor from "../resource/Cursor.js"
 import * as Steps from "../Steps.js"
 import { HeldNamesDraft } from "./HeldNames.js"
 import { forgotten } from "./PendingRemovals.js"
-import { type Draft, isWild, hasName, noNameSet, noNames, type Subscription, draft } from "./Subscription.js"
+import { type Draft, isWild, hasName, noNameSet, noNames, type PendingRemoval, type Subscription, draft } from "./Subscription.js"
 
 /**
  * The set with more names. It is copied once: a copy per name would make hundreds of megabytes of garbage for 100 000 names.
@@ -57,7 +57,7 @@ export const removeNames = (self: Draft, names: ReadonlyArray<string>): void => 
   for (const name of names) next.delete(name)
   self.names = next.end()
   // Under a wildcard the answer says whether that covers the name. Whether its resource is made on demand does not matter.
-  if (HashMap.size(self.awaited) > 0) self.awaited = HashMap.removeMany(self.awaited, names)
+  if (HashMap.size(self.onDemand) > 0) self.onDemand = HashMap.removeMany(self.onDemand, names)
   if (isWild(self)) return
   const requested = HashSet.beginMutation(self.requested)
   for (const name of names) HashSet.remove(requested, name)
@@ -110,14 +110,32 @@ export const dropWildcard = function* (self: Draft): Steps.Steps<void> {
 }
 
 /**
+ * The pending removals that are left when the wildcard ends: of subscribed names, and ★ of the resources that the client knows
+ * by those. A resource that is none: it exists, but no subscribed name leads to it any more.
+ */
+const withoutWildcard = function* (
+  self: Draft,
+  pending: Draft["pendingRemovals"]
+): Steps.Steps<Draft["pendingRemovals"]> {
+  const known = new Set<string>()
+  let count = 0
+  for (const [name, { resource }] of pending) {
+    if (++count % Steps.atOnce === 0) yield
+    if (resource !== undefined && hasName(self, name)) known.add(resource.name)
+  }
+  const isLeft = ([name, { resource }]: readonly [string, PendingRemoval]) =>
+    hasName(self, name) || known.has(name) || resource === undefined
+  return new Map(yield* Steps.filter(pending, isLeft))
+}
+
+/**
  * {@link dropWildcard}, after {@link keepHeld} was done for every name.
  *
  * @since 0.1.0
  */
 export const endWildcard = function* (self: Draft): Steps.Steps<void> {
   if (self.wildcard === "none") return
-  if (isWild(self))
-    self.pendingRemovals = new Map(yield* Steps.filter(self.pendingRemovals, ([name]) => hasName(self, name)))
+  if (isWild(self)) self.pendingRemovals = yield* withoutWildcard(self, self.pendingRemovals)
   self.wildcard = "none"
   self.requested = yield* withNames(noNameSet, yield* Steps.filter(self.requested, (name) => hasName(self, name)))
 }
@@ -131,8 +149,8 @@ export const endWildcard = function* (self: Draft): Steps.Steps<void> {
 export const addWildcard = function* (self: Draft): Steps.Steps<void> {
   const before = self.wildcard
   self.wildcard = "explicit"
-  self.openedRoutes = noNameSet
-  self.openedRoutesCursor = undefined
+  self.sentOpeners = noNameSet
+  self.sentOpenersCursor = undefined
   if (before === "legacy" || self.cursor === undefined) return
   self.mustReply = true
   self.resendAll = true

@@ -55,7 +55,7 @@ export const sort = function* (
   const { held, others } = yield* HeldVersions.compare(initial, set)
   const gone: Array<string> = []
   /** Also to remove, unless the client held the resource by that name only. */
-  const givenUp: Array<string> = []
+  const unsubscribed: Array<string> = []
   const dropped = new Set<string>()
   let asked = 0
   let heldMore = false
@@ -78,10 +78,10 @@ export const sort = function* (
     // A requested name is answered, which includes its removal. The answer for a host is another one.
     if (HashSet.has(requested, name) && !(isHost && isAsked)) continue
     if (!HashSet.has(resendEvenIfHeld, name)) gone.push(name)
-    else if (!isAsked) givenUp.push(name)
+    else if (!isAsked) unsubscribed.push(name)
   }
   const mayHaveOthers = !wild && asked < HashMap.size(names)
-  if (mayHaveOthers || wild) for (const name of givenUp) gone.push(name)
+  if (mayHaveOthers || wild) for (const name of unsubscribed) gone.push(name)
   const versions = yield* HeldVersions.without(initial, dropped, dropped.size)
   return { versions, gone, mayHaveOthers, heldMore }
 }

@@ -156,7 +156,7 @@ export const postpone = (self: Phase, until: number): Phase => ({
 })
 
 /**
- * Forms a phase, or updates it to a newer state of the group. All responses before it went out; those in `awaited` are not
+ * Forms a phase, or updates it to a newer state of the group. All responses before it went out; those in `outstanding` are not
  * ACKed. A held phase takes on the newer state only if there is nothing more to wait for.
  *
  * @since 0.1.0
@@ -164,14 +164,14 @@ export const postpone = (self: Phase, until: number): Phase => ({
 export const hold = (
   self: Phase | undefined,
   group: ResourceGroup,
-  awaited: ReadonlyArray<Gate>,
+  outstanding: ReadonlyArray<Gate>,
   changed: boolean
 ): Phase => {
-  if (self === undefined) return { group, gates: awaited, changed, anew: false, limit: Number.POSITIVE_INFINITY }
+  if (self === undefined) return { group, gates: outstanding, changed, anew: false, limit: Number.POSITIVE_INFINITY }
   if (self.anew) {
-    return { group, gates: awaited, changed: self.changed || changed, anew: false, limit: opensAt(self) }
+    return { group, gates: outstanding, changed: self.changed || changed, anew: false, limit: opensAt(self) }
   }
-  if (!awaited.every(({ nonce }) => self.gates.some((gate) => gate.nonce === nonce))) return self
+  if (!outstanding.every(({ nonce }) => self.gates.some((gate) => gate.nonce === nonce))) return self
   return self.group === group && self.changed === (self.changed || changed)
     ? self
     : { ...self, group, changed: self.changed || changed }

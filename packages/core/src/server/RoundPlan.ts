@@ -47,14 +47,8 @@ const stateOf = (self: ServerStream, found: Due.Found, newest: ResourceGroup): R
 }
 
 /** Records what a subscription has to send, and its new state. */
-const note = (
-  self: Draft,
-  dues: Array<Due.Due>,
-  index: number,
-  each: Subscription,
-  [settled, due]: Due.Planned
-): void => {
-  if (settled !== each) self.subscriptions = self.subscriptions.with(index, settled)
+const note = (self: Draft, dues: Array<Due.Due>, index: number, each: Subscription, [next, due]: Due.Planned): void => {
+  if (next !== each) self.subscriptions = self.subscriptions.with(index, next)
   dues.push(due)
 }
 
@@ -107,8 +101,8 @@ export const planRound = function* (
   for (let index = 0; index < before.length; index++) {
     const each = before[index]
     if (each === undefined || !isFirstPhase(each)) continue
-    const settled = Due.plan(found, options, each, group, newest)
-    note(self, dues, index, each, "next" in settled ? yield* settled : settled)
+    const planned = Due.plan(found, options, each, group, newest)
+    note(self, dues, index, each, "next" in planned ? yield* planned : planned)
   }
   let { changes, removals } = self.round
   if (changes !== undefined && isCorrected(before, self.subscriptions)) changes = { ...changes, anew: true }
@@ -134,8 +128,8 @@ export const planRound = function* (
   for (let index = 0; index < late.length; index++) {
     const each = late[index]
     if (each === undefined || !isLate(each)) continue
-    const settled = Due.plan(found, options, each, of, newest)
-    note(self, dues, index, each, "next" in settled ? yield* settled : settled)
+    const planned = Due.plan(found, options, each, of, newest)
+    note(self, dues, index, each, "next" in planned ? yield* planned : planned)
   }
 
   if (completed !== undefined) removals = yield* removing(self, completed, removals, newest, now)

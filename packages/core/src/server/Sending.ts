@@ -17,7 +17,7 @@ import * as ResourceSet from "../resource/ResourceSet.js"
 import * as Steps from "../Steps.js"
 import type { Response } from "../wire/Response.js"
 import * as Acknowledgement from "./Acknowledgement.js"
-import * as AwaitedNames from "./AwaitedNames.js"
+import * as OnDemandNames from "./OnDemandNames.js"
 import * as Due from "./Due.js"
 import { sendAssignments } from "./EdsAfterCds.js"
 import type * as Flush from "./Flush.js"
@@ -42,7 +42,7 @@ import { isAnyGone, select, selectWithRemovals } from "./TypeTurn.js"
 import { openAgain } from "./VirtualHostOpeners.js"
 
 /** Whether every subscription is up to date. */
-const isQuiet = (self: ServerStream, group: ResourceGroup): boolean => {
+const isUpToDate = (self: ServerStream, group: ResourceGroup): boolean => {
   for (const each of self.subscriptions) {
     const set = ResourceGroups.set(group, each.typeUrl)
     if (
@@ -71,7 +71,7 @@ export const isIdle = (self: Draft): boolean => {
   if (self.partialRequest !== undefined) return true
   // Without credit or a group nothing becomes due.
   if (!self.credit || group === undefined) return true
-  if (self.parts !== undefined || SentErrors.owe(self, group) || !isQuiet(self, group)) return false
+  if (self.parts !== undefined || SentErrors.owe(self, group) || !isUpToDate(self, group)) return false
   self.round = Round.idle
   return true
 }
@@ -84,16 +84,16 @@ export const isIdle = (self: Draft): boolean => {
 export const flush = function* (self: Draft, group: ResourceGroup, now: number): Steps.Steps<Output | undefined> {
   const part = nextPart(self, now)
   if (part !== undefined) return part
-  if (self.options.missingWait !== undefined) AwaitedNames.expire(self, now)
-  while (SentErrors.owe(self, group) || !isQuiet(self, group)) {
+  if (self.options.missingWait !== undefined) OnDemandNames.expire(self, now)
+  while (SentErrors.owe(self, group) || !isUpToDate(self, group)) {
     const found = Due.areNear(self.options, self.subscriptions, group, self.round)
       ? Due.nothingFound
       : yield* Due.find(self.options, self.subscriptions, group, self.round)
     const dues = yield* planRound(self, found, group, now)
-    const turn = isAnyGone(self, dues)
+    const selection = isAnyGone(self, dues)
       ? yield* selectWithRemovals(self, found, dues, group, now)
       : select(self, dues, group, now)
-    if (turn === undefined) {
+    if (selection === undefined) {
       const isOver = self.round.turned.length === 0
       self.round = Round.next(self.round)
       // What is gone may have an error in its place.
@@ -101,7 +101,7 @@ export const flush = function* (self: Draft, group: ResourceGroup, now: number):
       self.deadline = wakeAt(self, dues, now)
       return undefined
     }
-    const output = yield* take(self, turn, now)
+    const output = yield* take(self, selection, now)
     if (output !== undefined) return output
     // There was nothing to send, but the state moved on: look again. There may be many more names.
     yield
@@ -118,19 +118,19 @@ export const flush = function* (self: Draft, group: ResourceGroup, now: number):
 export const tell = (self: Draft, group: ResourceGroup, now: number): Output | undefined => {
   const { options, parts } = self
   if (parts !== undefined || options.ttl) return undefined
-  if (options.missingWait !== undefined) AwaitedNames.expire(self, now)
+  if (options.missingWait !== undefined) OnDemandNames.expire(self, now)
   if (!Due.areNear(options, self.subscriptions, group, self.round)) return undefined
   const dues = Steps.toEnd(planRound(self, Due.nothingFound, group, now))
   // Removals may take longer.
-  const turn = isAnyGone(self, dues) ? undefined : select(self, dues, group, now)
-  if (turn === undefined) return undefined
-  const { due, subscription } = turn
+  const selection = isAnyGone(self, dues) ? undefined : select(self, dues, group, now)
+  if (selection === undefined) return undefined
+  const { due, subscription } = selection
   if (due.reply) return undefined
   const variant = options.protocol === "StateOfTheWorld" ? StateOfTheWorld : Incremental
   const told = variant.flushFew(subscription, due.set, due.changes, options.maxResponseBytes)
   if (told === undefined) return undefined
   const [next, response] = told
-  const output = send(self, turn, next, response, true, false, now)
+  const output = send(self, selection, next, response, true, false, now)
   const rest = follow(self, subscription, due.changes.changed)
   // Short, because there are few resources.
   if (rest !== undefined) Steps.toEnd(rest)
@@ -175,18 +175,18 @@ const except = (
 }
 
 /** Takes a turn and makes its response; `undefined` if there is nothing to send after all. */
-const take = function* (self: Draft, turn: Selection, now: number): Steps.Steps<Output | undefined> {
-  const { due, subscription, updates } = turn
+const take = function* (self: Draft, selection: Selection, now: number): Steps.Steps<Output | undefined> {
+  const { due, subscription, updates } = selection
   const { bodylessHeartbeats, maxResponseBytes, namesPerResponse, protocol, ttl } = self.options
   const returned = isReturningWithMany(self.options, subscription)
     ? yield* sorted(self.options, subscription, due.set)
     : undefined
   const returning = Subscriptions.withInitial(subscription, returned?.versions ?? subscription.initial)
   const { changes, deferred, openers, set } = due
-  const removals = typeof turn.removals === "object" && turn.removals.size === 0 ? "none" : turn.removals
+  const removals = typeof selection.removals === "object" && selection.removals.size === 0 ? "none" : selection.removals
   const isRenewal = ttl && updates && now >= due.renewAt
   const overdue = isRenewal ? Heartbeat.due(subscription, set, due.returning, protocol, now) : []
-  if (!due.reply && !due.update && removals === "none") return yield* renew(self, turn, overdue, now)
+  if (!due.reply && !due.update && removals === "none") return yield* renew(self, selection, overdue, now)
 
   const input: Flush.Flush = { set, changes, updates, removals, ttl, maxBytes: maxResponseBytes }
   const isWhole = mustBeWhole(self, subscription)
@@ -211,7 +211,7 @@ const take = function* (self: Draft, turn: Selection, now: number): Steps.Steps<
     next.initial = returning.initial
     next.resendEvenIfHeld = subscription.resendEvenIfHeld
   }
-  for (const name of openers) next.openedRoutes = HashSet.add(next.openedRoutes, name)
+  for (const name of openers) next.sentOpeners = HashSet.add(next.sentOpeners, name)
   // After a response in parts, the renewal is a response of its own.
   const renews = isRenewal && made !== undefined && made.next === undefined
   // TTLs that start with this response are not due at once.
@@ -231,7 +231,7 @@ const take = function* (self: Draft, turn: Selection, now: number): Steps.Steps<
         : yield* Incremental.withHeartbeats(subscription, due, made, overdue, now)
   // A full-state response carries its changes even if it is an answer.
   const isUpdate = (due.update && (updates || isWhole)) || (yield* isAnyNewer(subscription, fresh))
-  const output = send(self, turn, next, response, isUpdate, isHalf, now)
+  const output = send(self, selection, next, response, isUpdate, isHalf, now)
   const long = follow(self, subscription, fresh)
   if (long !== undefined) yield* long
   return output
@@ -282,11 +282,11 @@ const isAnyNewer = function* ({ cursor }: Subscription, fresh: ReadonlyArray<Res
 /** Renews TTLs in a response of its own. */
 const renew = function* (
   self: Draft,
-  turn: Selection,
+  selection: Selection,
   overdue: ReadonlyArray<Resource>,
   now: number
 ): Steps.Steps<Output | undefined> {
-  const { due, place, subscription } = turn
+  const { due, place, subscription } = selection
   const { bodylessHeartbeats, maxResponseBytes, protocol } = self.options
   const renewed = Subscriptions.draft(subscription)
   renewed.renewedAt = now

@@ -21,7 +21,7 @@ import * as ResourceGroups from "../resource/ResourceGroup.js"
 import * as Steps from "../Steps.js"
 import type { Request } from "../wire/Request.js"
 import * as ApiVersion from "./ApiVersion.js"
-import * as AwaitedNames from "./AwaitedNames.js"
+import * as OnDemandNames from "./OnDemandNames.js"
 import * as Collections from "./Collections.js"
 import * as Round from "./Round.js"
 import { flush, isIdle, tell } from "./Sending.js"
@@ -288,16 +288,16 @@ export const stepping = function* (self: ServerStream, given: Input, now: number
       next.round = Round.idle
       // ★ The client keeps what it has. What the group lacks when it is set again is deleted last, as after a move.
       next.subscriptions = yield* leave(self.subscriptions, self.group ?? ResourceGroups.empty)
-    } else if (self.group === undefined) missing = yield* AwaitedNames.ofGroup(next, false, now)
+    } else if (self.group === undefined) missing = yield* OnDemandNames.ofGroup(next, false, now)
   } else if (input._tag === "Moved") {
     next.group = input.group
     next.options = { ...self.options, ...input.phases }
     const left = yield* leave(self.subscriptions, self.group ?? ResourceGroups.empty)
     next.subscriptions = yield* Collections.follow(left, undefined, input.group)
     next.round = input.group === undefined ? Round.idle : Round.departed(self.round)
-    missing = yield* AwaitedNames.ofGroup(next, true, now)
+    missing = yield* OnDemandNames.ofGroup(next, true, now)
   } else if (input._tag === "MissingDone") {
-    const subscriptions = AwaitedNames.without(self.subscriptions, input.typeUrl, input.names)
+    const subscriptions = OnDemandNames.without(self.subscriptions, input.typeUrl, input.names)
     if (subscriptions === self.subscriptions) return [self, none]
     next.subscriptions = subscriptions
   } else if (input._tag === "Writable") {

@@ -39,7 +39,7 @@ const namesOf = (names: HashMap.HashMap<string, unknown>): Names => ({
   [Symbol.iterator]: () => HashMap.keys(names)[Symbol.iterator]()
 })
 
-const forcedOf = (requested: HashSet.HashSet<string>): Names => ({
+const requestedOf = (requested: HashSet.HashSet<string>): Names => ({
   size: HashSet.size(requested),
   has: (name) => HashSet.has(requested, name),
   [Symbol.iterator]: () => requested[Symbol.iterator]()
@@ -107,17 +107,17 @@ const flushFullState = function* (
   { changes, removals, set, ttl }: Flush
 ): Steps.Steps<readonly [Subscriptions.Draft, Response.Response | undefined, ReadonlyArray<Resource>]> {
   const wild = Subscriptions.isWild(self)
-  const asked = yield* named(set, forcedOf(self.requested))
+  const asked = yield* named(set, requestedOf(self.requested))
   const everything = self.cursor === undefined || self.resendAll
-  const settled = Subscriptions.draft(self)
-  settled.cursor = set.cursor
-  settled.mustReply = false
-  settled.resendAll = false
-  settled.requested = Subscriptions.noNameSet
+  const next = Subscriptions.draft(self)
+  next.cursor = set.cursor
+  next.mustReply = false
+  next.resendAll = false
+  next.requested = Subscriptions.noNameSet
   const leaving = yield* PendingRemovals.leaving(self.pendingRemovals, self.sent, changes.gone)
   const deletes = removals !== "none" && Array.from(leaving.keys()).some((name) => isRemoved(removals, name))
   if (!self.mustReply && asked.length === 0 && changes.changed.length === 0 && !deletes) {
-    return [yield* CursorAdvance.advance(settled, set, changes, false), undefined, []]
+    return [yield* CursorAdvance.advance(next, set, changes, false), undefined, []]
   }
   // After a first request, all names are requested.
   const isAllAsked = HashSet.size(self.requested) === HashMap.size(self.names)
@@ -142,10 +142,10 @@ const flushFullState = function* (
   })
   const isShared = wild && kept.length === 0
   const response = isShared ? yield* SharedResponse.of(set, set.cursor, fullVariant(ttl), () => Steps.of(made)) : made
-  if (!wild) settled.names = yield* HeldNames.hold(yield* HeldNames.release(self.names, changes.gone.keys()), base)
-  settled.pendingRemovals = pendingRemovals
+  if (!wild) next.names = yield* HeldNames.hold(yield* HeldNames.release(self.names, changes.gone.keys()), base)
+  next.pendingRemovals = pendingRemovals
   const fresh = everything ? base : asked.length === 0 ? changes.changed : unique([...changes.changed, ...asked])
-  return [settled, response, fresh]
+  return [next, response, fresh]
 }
 
 /** By name: a resource that a response lacks is unchanged, so each response has what changed or was requested. */
@@ -155,7 +155,7 @@ const flushByName = function* (
 ): Steps.Steps<readonly [Subscriptions.Draft, Response.Response | undefined, ReadonlyArray<Resource>]> {
   const first = self.cursor === undefined
   const wild = Subscriptions.isWild(self)
-  const asked = yield* named(set, forcedOf(self.requested))
+  const asked = yield* named(set, requestedOf(self.requested))
   const everything = wild && (first || self.resendAll)
   const changed = updates ? changes.changed : []
   const resources = everything

@@ -9,7 +9,7 @@ import * as Steps from "../Steps.js"
 import type { Request } from "../wire/Request.js"
 import * as Acknowledgement from "./Acknowledgement.js"
 import * as ApiVersion from "./ApiVersion.js"
-import * as AwaitedNames from "./AwaitedNames.js"
+import * as OnDemandNames from "./OnDemandNames.js"
 import * as Collections from "./Collections.js"
 import * as IncrementalNames from "./IncrementalNames.js"
 import * as NameCollisions from "./NameCollisions.js"
@@ -227,10 +227,10 @@ const onSubscription = function* (
   let after = yield* Collections.expand(asked, self.group)
   if (options.missingWait !== undefined && change !== undefined) {
     const waiting = yield* Steps.filter(change.listed, (name) => NamesChange.isAsked(change, name))
-    const missing = yield* AwaitedNames.missing(self, typeUrl, waiting)
+    const missing = yield* OnDemandNames.missing(self, typeUrl, waiting)
     if (missing.length > 0) {
       outputs.push({ _tag: "Missing", typeUrl, names: missing })
-      after = AwaitedNames.wait(after, missing, now + options.missingWait)
+      after = OnDemandNames.wait(after, missing, now + options.missingWait)
     }
   }
   if (isCounted) {
@@ -240,12 +240,12 @@ const onSubscription = function* (
   }
   if (first && ResourceType.isOf(typeUrl, ResourceType.ClusterLoadAssignment) && asked.initial.size > 0) {
     // The client warms these clusters. For an assignment that it holds, this subscription is its only request.
-    const insistent = Subscriptions.draft(after)
-    if (self.warming === "all") insistent.resendAll = true
+    const repeating = Subscriptions.draft(after)
+    if (self.warming === "all") repeating.resendAll = true
     else if (self.warming !== "none") {
-      insistent.resendEvenIfHeld = yield* RequestedNames.withNames(insistent.resendEvenIfHeld, self.warming)
+      repeating.resendEvenIfHeld = yield* RequestedNames.withNames(repeating.resendEvenIfHeld, self.warming)
     }
-    after = insistent
+    after = repeating
     next.warming = "none"
   }
   if (after !== known) next.subscriptions = put(self.subscriptions, after)

@@ -68,7 +68,7 @@ export interface Options extends PhaseOptions {
    */
   readonly maxResponseBytes: number
   /**
-   * For resources made on demand: most milliseconds that the answer for a missing name waits, see `AwaitedNames`. Such names
+   * For resources made on demand: most milliseconds that the answer for a missing name waits, see `OnDemandNames`. Such names
    * are reported by `Missing`. Default: `undefined`, which means that no resources are made on demand.
    */
   readonly missingWait: number | undefined

@@ -129,8 +129,8 @@ export interface Subscription {
   readonly resendAll: boolean
   /** Requested names that are due, whatever was sent before. */
   readonly requested: HashSet.HashSet<string>
-  /** Of those, waiting names and the end of each wait, in milliseconds; see `AwaitedNames`. Some may be answered already. */
-  readonly awaited: HashMap.HashMap<string, number>
+  /** Of those, waiting names and the end of each wait, in milliseconds; see `OnDemandNames`. Some may be answered already. */
+  readonly onDemand: HashMap.HashMap<string, number>
   /** Incremental, until the first response: the versions that the client holds from an earlier stream. */
   readonly initial: HeldVersions
   /** Names that are sent even if `initial` has their current version. */
@@ -138,8 +138,8 @@ export interface Subscription {
   /** Name → pending removal. */
   readonly pendingRemovals: ReadonlyMap<string, PendingRemoval>
   /** VHDS without a wildcard: the openers that were sent, and the cursor of the route configurations that they are for. */
-  readonly openedRoutes: HashSet.HashSet<string>
-  readonly openedRoutesCursor: Cursor.Cursor | undefined
+  readonly sentOpeners: HashSet.HashSet<string>
+  readonly sentOpenersCursor: Cursor.Cursor | undefined
   /** Time of the last TTL renewal, in milliseconds. */
   readonly renewedAt: number
   /**
@@ -179,7 +179,7 @@ export const noNameSet = HashSet.empty<string>()
  *
  * @since 0.1.0
  */
-export const noneAwaited = HashMap.empty<string, number>()
+export const noneOnDemand = HashMap.empty<string, number>()
 
 /**
  * No held versions.
@@ -252,12 +252,12 @@ export const make = (typeUrl: string, wildcardEnabled: boolean): Subscription =>
     mustReply: true,
     resendAll: false,
     requested: noNameSet,
-    awaited: noneAwaited,
+    onDemand: noneOnDemand,
     initial: noVersions,
     resendEvenIfHeld: noNameSet,
     pendingRemovals: noPendingRemovals,
-    openedRoutes: noNameSet,
-    openedRoutesCursor: undefined,
+    sentOpeners: noNameSet,
+    sentOpenersCursor: undefined,
     renewedAt: Number.NEGATIVE_INFINITY,
     mayBeLost: noNameSet,
     sent: undefined,
@@ -297,12 +297,12 @@ export const draft = (self: Subscription): Draft => ({
   mustReply: self.mustReply,
   resendAll: self.resendAll,
   requested: self.requested,
-  awaited: self.awaited,
+  onDemand: self.onDemand,
   initial: self.initial,
   resendEvenIfHeld: self.resendEvenIfHeld,
   pendingRemovals: self.pendingRemovals,
-  openedRoutes: self.openedRoutes,
-  openedRoutesCursor: self.openedRoutesCursor,
+  sentOpeners: self.sentOpeners,
+  sentOpenersCursor: self.sentOpenersCursor,
   renewedAt: self.renewedAt,
   mayBeLost: self.mayBeLost,
   sent: self.sent,

@@ -137,17 +137,24 @@ export const selectWithRemovals = function* (
     removables.push(yield* Due.removable(protocol, each, changes, group, now, isLate(each) ? never : held))
   }
   const last = subscriptions.findLastIndex((_, index) => (removables[index]?.size ?? 0) > 0)
-  const turn = select(self, dues, group, now)
-  if (turn !== undefined) {
-    const index = subscriptions.indexOf(turn.subscription)
-    const removals = removalsAt(self, dues, index, turn.subscription, turn.due, turn.updates, group, now)
-    if (removals !== undefined) return turn
+  const selection = select(self, dues, group, now)
+  if (selection !== undefined) {
+    const index = subscriptions.indexOf(selection.subscription)
+    const removals = removalsAt(self, dues, index, selection.subscription, selection.due, selection.updates, group, now)
+    if (removals !== undefined) return selection
     // Due removals take their turns in reverse order; others belong to a correction.
     const due =
       last <= index
         ? removables[index]
-        : yield* Due.removable(protocol, turn.subscription, turn.due.changes, group, Number.NEGATIVE_INFINITY, never)
-    return { ...turn, removals: due ?? "none" }
+        : yield* Due.removable(
+            protocol,
+            selection.subscription,
+            selection.due.changes,
+            group,
+            Number.NEGATIVE_INFINITY,
+            never
+          )
+    return { ...selection, removals: due ?? "none" }
   }
   const [subscription, due, removals] = [subscriptions[last], dues[last], removables[last]]
   if (subscription === undefined || due === undefined || removals === undefined) return undefined

@@ -41,14 +41,14 @@ export const due = (
     return [self, nothing]
   }
   const routes = ResourceGroups.set(group, ResourceType.besides(self.typeUrl, ResourceType.RouteConfiguration))
-  if (self.openedRoutesCursor !== undefined && isSame(self.openedRoutesCursor, routes.cursor)) return [self, nothing]
+  if (self.sentOpenersCursor !== undefined && isSame(self.sentOpenersCursor, routes.cursor)) return [self, nothing]
   const names = new Set(wanted(routes))
-  const opened = HashSet.filter(self.openedRoutes, (name) => names.has(name))
-  const openers = Array.from(names).filter((name) => !HashSet.has(opened, name))
+  const sent = HashSet.filter(self.sentOpeners, (name) => names.has(name))
+  const openers = Array.from(names).filter((name) => !HashSet.has(sent, name))
   // The cursor advances only when no opener is due any more.
   const next = Subscriptions.draft(self)
-  next.openedRoutes = opened
-  if (openers.length === 0) next.openedRoutesCursor = routes.cursor
+  next.sentOpeners = sent
+  if (openers.length === 0) next.sentOpenersCursor = routes.cursor
   return [next, openers]
 }
 
@@ -59,12 +59,12 @@ export const due = (
  */
 export const openAgain = (self: Draft, routes: Subscription, fresh: ReadonlyArray<Resource>): void => {
   const hosts = find(self, ResourceType.besides(routes.typeUrl, ResourceType.VirtualHost))
-  if (hosts === undefined || HashSet.size(hosts.openedRoutes) === 0) return
-  let { openedRoutes } = hosts
-  for (const { name } of fresh) openedRoutes = HashSet.remove(openedRoutes, openerOf(name))
-  if (HashSet.size(openedRoutes) === HashSet.size(hosts.openedRoutes)) return
+  if (hosts === undefined || HashSet.size(hosts.sentOpeners) === 0) return
+  let { sentOpeners } = hosts
+  for (const { name } of fresh) sentOpeners = HashSet.remove(sentOpeners, openerOf(name))
+  if (HashSet.size(sentOpeners) === HashSet.size(hosts.sentOpeners)) return
   const next = Subscriptions.draft(hosts)
-  next.openedRoutes = openedRoutes
-  next.openedRoutesCursor = undefined
+  next.sentOpeners = sentOpeners
+  next.sentOpenersCursor = undefined
   self.subscriptions = put(self.subscriptions, next)
 }

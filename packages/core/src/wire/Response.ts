@@ -200,10 +200,10 @@ class Encoder {
     return 0
   }
 
-  close(field: number, opened: number): void {
+  close(field: number, place: number): void {
     if (this.writer !== undefined) return
-    const length = this.size - (this.lengths[opened] ?? 0)
-    this.lengths[opened] = length
+    const length = this.size - (this.lengths[place] ?? 0)
+    this.lengths[place] = length
     this.size += sizeOfField(field, length) - length
   }
 
@@ -229,10 +229,10 @@ const writeDuration = (to: Encoder, field: number, milliseconds: number): void =
 
 /** `envoy.service.discovery.v3.ResourceName` */
 const writeName = (to: Encoder, field: number, name: string, constraints: Uint8Array): void => {
-  const opened = to.open(field)
+  const place = to.open(field)
   to.text(ResourceName.name, name)
   to.bytes(ResourceName.dynamicParameterConstraints, constraints)
-  to.close(field, opened)
+  to.close(field, place)
 }
 
 /** `envoy.service.discovery.v3.ResourceError` */

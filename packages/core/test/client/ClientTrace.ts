@@ -254,7 +254,7 @@ export const play = (lines: ReadonlyArray<string>, form?: Form): ReadonlyArray<s
           `! Failed ${streamName(output.stream)} ${JSON.stringify(output.error.message)} retry=${seconds(output.retryAt)}`
         )
       case "Responsive":
-        return void out.push(`! Alive ${streamName(output.stream)}`)
+        return void out.push(`! Responsive ${streamName(output.stream)}`)
       case "Switched":
         return void out.push(
           `! Switched ${output.authority === undefined ? "" : `${output.authority} `}to ${output.server.id}`

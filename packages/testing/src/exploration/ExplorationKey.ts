@@ -92,8 +92,8 @@ const ofRenewal = ({ cursor, renewedAt }: Subscription, set: ResourceSet, now: n
     ? ""
     : sorted(
         Array.from(new Set(HashMap.values(set.ttls)), (ttl) => {
-          const turn = (at: number) => Math.floor((2 * at) / ttl)
-          return `${ttl} ${now % (ttl / 2)} ${Math.min(turn(now) - turn(renewedAt), 3)}`
+          const periods = (at: number) => Math.floor((2 * at) / ttl)
+          return `${ttl} ${now % (ttl / 2)} ${Math.min(periods(now) - periods(renewedAt), 3)}`
         })
       )
 
@@ -121,7 +121,7 @@ const ofSubscription = (
     mustReply: self.mustReply,
     resendAll: self.resendAll,
     requested: sorted(self.requested),
-    awaited: pairs(HashMap.map(self.awaited, (until) => String(ahead(until, now)))),
+    onDemand: pairs(HashMap.map(self.onDemand, (until) => String(ahead(until, now)))),
     initial: pairs(self.initial),
     resendEvenIfHeld: sorted(self.resendEvenIfHeld),
     pendingRemovals: pairs(
@@ -130,8 +130,8 @@ const ofSubscription = (
         `${resource?.fingerprint ?? "?"} ${age(nonce, last)} ${ahead(due, now)}`
       ])
     ),
-    openedRoutes: sorted(self.openedRoutes),
-    openedRoutesCursor: self.openedRoutesCursor === undefined,
+    sentOpeners: sorted(self.sentOpeners),
+    sentOpenersCursor: self.sentOpenersCursor === undefined,
     renewedAt: ofRenewal(self, set, now),
     mayBeLost: sorted(self.mayBeLost),
     sent: age(self.sent?.nonce ?? "", last),
@@ -266,7 +266,7 @@ export const ofModel = (self: ReferenceModel): string =>
         each.wildcard,
         sorted(each.names),
         pairs(Array.from(each.sent, ([name, { asked, identity }]) => [name, `${identity} ${sorted(asked)}`] as const)),
-        sorted(each.owed),
+        sorted(each.toAnswer),
         each.unanswered,
         age(each.lastNonce, self.nonces)
       ].join(";")
@@ -316,7 +316,7 @@ const ofClientSubscription = (self: ClientSubscription, last: number, now: numbe
     waiting: pairs(HashMap.map(self.waiting, (at) => String(ahead(at, now)))),
     dueAt: ahead(self.dueAt, now),
     version: self.version,
-    opened: self.opened,
+    hasRequested: self.hasRequested,
     explicit: self.explicit,
     ambiguous: self.ambiguous,
     nonce: age(self.nonce, last),
@@ -345,7 +345,7 @@ const ofClientStream = (self: ClientStream, last: number, now: number): string =
     retryAt: ahead(self.retryAt, now),
     backoff: `${self.backoff.failures} ${ahead(self.backoff.startedAt + self.options.backoff.floor, now)}`,
     responded: self.responded,
-    quietAt: ahead(self.quietAt, now),
+    responseDueAt: ahead(self.responseDueAt, now),
     failure: ofError(self.failure),
     nodeSent: self.nodeSent,
     writing: self.writing === undefined ? "" : `${self.writing.typeUrl} ${sorted(self.writing.names)}`,

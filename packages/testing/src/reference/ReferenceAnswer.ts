@@ -12,11 +12,11 @@ import {
   sentOf,
   aliasesAsked,
   isQuoted,
-  untold,
+  unreported,
   hasWildcard,
   noBody,
-  isDoubted,
-  doubtedOf
+  isUncertain,
+  uncertainOf
 } from "./ReferenceSubscription.js"
 import type { Resource } from "@effect-xds/core/resource/Resource"
 import { byTypeUrl, ClusterLoadAssignment, VirtualHost } from "@effect-xds/proto/ResourceType"
@@ -70,7 +70,7 @@ export const flush = (self: ReferenceModel): readonly [ReferenceModel, Answer | 
       subscription.names.has(name) &&
       !due.removed.includes(name) &&
       due.withheld.some((each) => each.name !== name && ledTo(self.resources ?? [], typeUrl, name)?.name === each.name)
-    const settled: Subscription = {
+    const answered: Subscription = {
       ...subscription,
       sent: new Map([
         ...target.flatMap((each): ReadonlyArray<readonly [string, Sent]> => {
@@ -81,32 +81,32 @@ export const flush = (self: ReferenceModel): readonly [ReferenceModel, Answer | 
         }),
         // Names of a resource that is not sent yet are not reported yet.
         ...Array.from(subscription.sent.values()).flatMap(({ asked }) =>
-          asked.filter(isLater).map((name) => [name, untold] as const)
+          asked.filter(isLater).map((name) => [name, unreported] as const)
         )
       ]),
       // Resources that the client holds are removed first; then those names are answered.
-      owed: new Set([
+      toAnswer: new Set([
         ...Array.from(subscription.sent.values()).flatMap(({ asked }) => asked.filter(isLater)),
         ...due.removed.filter((name) => {
           if (!subscription.names.has(name)) return false
-          const isHost = typeUrl === VirtualHost.typeUrl && subscription.owed.has(name)
+          const isHost = typeUrl === VirtualHost.typeUrl && subscription.toAnswer.has(name)
           return isHost || ledTo(self.resources ?? [], typeUrl, name) !== undefined
         })
       ]),
       unanswered: false
     }
-    subscriptions.set(typeUrl, settled)
+    subscriptions.set(typeUrl, answered)
     if (!due.worthSending) continue
     const nonce = String(self.nonces + 1)
-    subscriptions.set(typeUrl, { ...settled, lastNonce: nonce })
+    subscriptions.set(typeUrl, { ...answered, lastNonce: nonce })
     const endpoints = subscriptions.get(ClusterLoadAssignment.typeUrl)
     if (endpoints !== undefined) {
       // The client warms a new or changed cluster on its assignment, which is sent again.
       const again = due.news
         .flatMap((cluster) => cluster.assignment ?? [])
         .filter((name) => isAsked(self, endpoints, name))
-      const owed = new Set([...endpoints.owed, ...again])
-      subscriptions.set(ClusterLoadAssignment.typeUrl, { ...endpoints, owed })
+      const toAnswer = new Set([...endpoints.toAnswer, ...again])
+      subscriptions.set(ClusterLoadAssignment.typeUrl, { ...endpoints, toAnswer })
     }
     const { absent, removed, resources } = due
     return [
@@ -124,10 +124,10 @@ const isAsked = (self: ReferenceModel, subscription: Subscription, name: string)
   (subscription.names.has(collectionOf(name)) &&
     self.resources?.some((each) => each.typeUrl === ClusterLoadAssignment.typeUrl && each.name === name) === true)
 
-const isOwed = (self: ReferenceModel, subscription: Subscription, resource: Resource): boolean =>
-  isNamed(subscription.owed, resource.name) ||
-  aliasesAsked(self, { names: subscription.owed }, resource).length > 0 ||
-  (subscription.owed.has("*") && hasWildcard(self, resource.typeUrl, subscription))
+const mustAnswer = (self: ReferenceModel, subscription: Subscription, resource: Resource): boolean =>
+  isNamed(subscription.toAnswer, resource.name) ||
+  aliasesAsked(self, { names: subscription.toAnswer }, resource).length > 0 ||
+  (subscription.toAnswer.has("*") && hasWildcard(self, resource.typeUrl, subscription))
 
 /** State of the world: everything for full-state types, else what is new to the client. */
 const state = (
@@ -138,7 +138,8 @@ const state = (
 ): Due => {
   const news = target.filter(
     (resource) =>
-      isOwed(self, subscription, resource) || subscription.sent.get(resource.name)?.identity !== resource.fingerprint
+      mustAnswer(self, subscription, resource) ||
+      subscription.sent.get(resource.name)?.identity !== resource.fingerprint
   )
   const isFullState = byTypeUrl(typeUrl)?.family === "full-state"
   const isGone = Array.from(subscription.sent).some(
@@ -170,7 +171,7 @@ const mayNotKnow = (self: ReferenceModel, subscription: Subscription, resource: 
   const all = self.resources?.filter(({ typeUrl }) => typeUrl === resource.typeUrl) ?? []
   return Array.from(subscription.sent).some(([name, { identity }]) => {
     if (identity === noBody) return false
-    const held = isDoubted(identity) ? identity.slice(doubtedOf("").identity.length) : identity
+    const held = isUncertain(identity) ? identity.slice(uncertainOf("").identity.length) : identity
     return !all.some((each) => each.name === name && held === `version ${each.version}`)
   })
 }
@@ -187,11 +188,11 @@ const changes = (
     if (isQuoted(before?.identity)) {
       return before?.identity !== `version ${resource.version}` || mayNotKnow(self, subscription, resource)
     }
-    if (before?.identity !== resource.fingerprint || isOwed(self, subscription, resource)) return true
+    if (before?.identity !== resource.fingerprint || mustAnswer(self, subscription, resource)) return true
     // A name that led elsewhere leads here now.
     return aliasesAsked(self, subscription, resource).some((name) => !before.asked.includes(name))
   })
-  const { names, owed, sent } = subscription
+  const { names, toAnswer, sent } = subscription
   const resources = self.resources ?? []
   const leads = (name: string) => ledTo(resources, typeUrl, name) !== undefined
   const exists = (name: string) => resources.some((each) => each.typeUrl === typeUrl && each.name === name)
@@ -204,12 +205,12 @@ const changes = (
     for (const each of asked) if (names.has(each) && !leads(each)) removed.add(each)
     if (identity === noBody || target.some((resource) => resource.name === name)) continue
     if (isQuoted(identity) && exists(name) && !mayHaveOthers) continue
-    if (identity === untold.identity && leads(name)) continue
+    if (identity === unreported.identity && leads(name)) continue
     // A name that was requested again gets an answer.
-    if (isDoubted(identity) && names.has(name) && !leads(name)) continue
+    if (isUncertain(identity) && names.has(name) && !leads(name)) continue
     removed.add(name)
   }
-  for (const name of owed) {
+  for (const name of toAnswer) {
     if (name === "*" || removed.has(name)) continue
     // The members are the answer for a collection.
     if (target.some((each) => collectionOf(each.name) === name)) continue

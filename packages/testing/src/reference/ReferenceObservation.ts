@@ -11,7 +11,7 @@ import {
   noBody,
   hasWildcard,
   isQuoted,
-  untold,
+  unreported,
   type Subscription
 } from "./ReferenceSubscription.js"
 import type { Response } from "@effect-xds/core/wire/Response"
@@ -35,8 +35,8 @@ export const observe = (
   if (before === undefined) return self
   const isFullState = self.protocol === "StateOfTheWorld" && byTypeUrl(response.typeUrl)?.family === "full-state"
   const sent = new Map(isFullState ? [] : before.sent)
-  const owed = new Set(before.owed)
-  owed.delete("*")
+  const toAnswer = new Set(before.toAnswer)
+  toAnswer.delete("*")
   // A quoted version that was current counts as sent.
   for (const resource of self.resources ?? []) {
     const { name, typeUrl, version } = resource
@@ -53,7 +53,7 @@ export const observe = (
   }
   for (const resource of [...response.resources, ...response.heartbeats]) {
     const asked = response.aliases.get(resource.name) ?? []
-    for (const each of asked) if (sent.get(each) === untold) sent.delete(each)
+    for (const each of asked) if (sent.get(each) === unreported) sent.delete(each)
     for (const [other, each] of sent) {
       const others = each.asked.filter((name) => name !== resource.name && !asked.includes(name))
       if (others.length < each.asked.length) sent.set(other, { ...each, asked: others })
@@ -63,7 +63,7 @@ export const observe = (
       (name) => before.names.has(name) && ledTo(self.resources ?? [], response.typeUrl, name) === undefined
     )
     sent.set(resource.name, sentOf(resource, [...asked, ...lost.filter((name) => !asked.includes(name))]))
-    for (const each of [resource.name, collectionOf(resource.name), ...asked]) owed.delete(each)
+    for (const each of [resource.name, collectionOf(resource.name), ...asked]) toAnswer.delete(each)
   }
   const gone = [...response.removed, ...response.absent]
   const told = new Set([
@@ -74,8 +74,8 @@ export const observe = (
     // Other names by which it was requested must still be reported.
     for (const each of sent.get(name)?.asked ?? []) {
       if (!before.names.has(each) || told.has(each) || sent.has(each)) continue
-      sent.set(each, untold)
-      if (ledTo(self.resources ?? [], response.typeUrl, each) !== undefined) owed.add(each)
+      sent.set(each, unreported)
+      if (ledTo(self.resources ?? [], response.typeUrl, each) !== undefined) toAnswer.add(each)
     }
     sent.delete(name)
     for (const [other, each] of sent) {
@@ -84,14 +84,14 @@ export const observe = (
     // A removed virtual host is reported missing afterwards, unless another one has the name.
     const isHost = response.typeUrl === VirtualHost.typeUrl && !response.absent.includes(name)
     const isOther = ledTo(self.resources ?? [], response.typeUrl, name) !== undefined
-    if (!before.names.has(name)) owed.delete(name)
-    else if (isOther) owed.add(name)
-    else if (!isHost) owed.delete(name)
+    if (!before.names.has(name)) toAnswer.delete(name)
+    else if (isOther) toAnswer.add(name)
+    else if (!isHost) toAnswer.delete(name)
   }
   // In state of the world, a response without a name is the only answer to a name without a resource.
-  if (self.protocol === "StateOfTheWorld") owed.clear()
-  for (const name of since) if (before.owed.has(name) && !response.removed.includes(name)) owed.add(name)
+  if (self.protocol === "StateOfTheWorld") toAnswer.clear()
+  for (const name of since) if (before.toAnswer.has(name) && !response.removed.includes(name)) toAnswer.add(name)
   const unanswered = before.unanswered && since.has("*")
-  const after: Subscription = { ...before, sent, owed, unanswered, lastNonce: nonce }
+  const after: Subscription = { ...before, sent, toAnswer, unanswered, lastNonce: nonce }
   return { ...self, subscriptions: new Map(self.subscriptions).set(response.typeUrl, after) }
 }

@@ -14,8 +14,10 @@ import { byTypeUrl } from "@effect-xds/proto/ResourceType"
  * @since 0.1.0
  */
 export const isAskedFor = ({ resources, subscriptions }: ReferenceModel, typeUrl: string, name: string): boolean => {
-  const owed = subscriptions.get(typeUrl)?.owed ?? new Set()
-  return isNamed(owed, name) || Array.from(owed).some((each) => ledTo(resources ?? [], typeUrl, each)?.name === name)
+  const toAnswer = subscriptions.get(typeUrl)?.toAnswer ?? new Set()
+  return (
+    isNamed(toAnswer, name) || Array.from(toAnswer).some((each) => ledTo(resources ?? [], typeUrl, each)?.name === name)
+  )
 }
 
 /**

@@ -8,8 +8,8 @@ import {
   type ReferenceModel,
   type Subscription,
   fresh,
-  doubt,
-  untold,
+  makeUncertain,
+  unreported,
   isQuoted,
   noBody
 } from "./ReferenceSubscription.js"
@@ -17,7 +17,7 @@ import type { IncrementalRequest, StateOfTheWorldRequest } from "@effect-xds/cor
 import { byTypeUrl, VirtualHost } from "@effect-xds/proto/ResourceType"
 
 /**
- * A collection that is owed is owed by the names of its members, as far as they are listed: also when it is given up.
+ * A collection that must be answered is answered by the names of its members, as far as they are listed: also when it is given up.
  *
  * @since 0.1.0
  */
@@ -25,8 +25,8 @@ export const withListed = (self: ReferenceModel): ReferenceModel => {
   const subscriptions = new Map(self.subscriptions)
   for (const { name, typeUrl } of self.resources ?? []) {
     const subscription = subscriptions.get(typeUrl)
-    if (subscription?.names.has(name) !== true || !subscription.owed.has(collectionOf(name))) continue
-    subscriptions.set(typeUrl, { ...subscription, owed: new Set([...subscription.owed, name]) })
+    if (subscription?.names.has(name) !== true || !subscription.toAnswer.has(collectionOf(name))) continue
+    subscriptions.set(typeUrl, { ...subscription, toAnswer: new Set([...subscription.toAnswer, name]) })
   }
   return { ...self, subscriptions }
 }
@@ -47,15 +47,15 @@ export const replaced = (
   const neverNamed = self.wildcard === "legacy" && resourceNames.length === 0
   const wildcard = neverNamed ? "legacy" : resourceNames.includes("*") ? "explicit" : "none"
   const names = new Set(resourceNames.filter((name) => name !== "*"))
-  const owed = new Set(self.owed)
-  for (const name of names) if (!self.names.has(name)) owed.add(name)
+  const toAnswer = new Set(self.toAnswer)
+  for (const name of names) if (!self.names.has(name)) toAnswer.add(name)
   // Under a wildcard it may be due for another reason: its cluster was sent.
   const isCovered = wildcard !== "none" && !isWildcardOff
-  for (const name of owed) if (name !== "*" && !isNamed(names, name) && !isCovered) owed.delete(name)
+  for (const name of toAnswer) if (name !== "*" && !isNamed(names, name) && !isCovered) toAnswer.delete(name)
   const sent = new Map(self.sent)
   if (wildcard === "none" || isWildcardOff) for (const name of sent.keys()) if (!isNamed(names, name)) sent.delete(name)
   const isWidened = wildcard !== "none" && self.wildcard === "none"
-  if (isWidened) owed.add("*")
+  if (isWidened) toAnswer.add("*")
   // The request crossed the first response. The client may still hold a resource that it dropped in between, so it gets the
   // state.
   const isFullState = byTypeUrl(request.typeUrl)?.family === "full-state"
@@ -64,7 +64,14 @@ export const replaced = (
     wildcard !== self.wildcard ||
     names.size !== self.names.size ||
     Array.from(names).some((name) => !self.names.has(name))
-  return { ...self, names, wildcard, owed, sent, unanswered: self.unanswered || isWidened || (isCrossing && isOther) }
+  return {
+    ...self,
+    names,
+    wildcard,
+    toAnswer,
+    sent,
+    unanswered: self.unanswered || isWidened || (isCrossing && isOther)
+  }
 }
 
 /**
@@ -79,44 +86,44 @@ export const edited = (
 ): Subscription => {
   const self = before ?? fresh
   const names = new Set(self.names)
-  const owed = new Set(self.owed)
+  const toAnswer = new Set(self.toAnswer)
   const sent = new Map(self.sent)
   let { unanswered, wildcard } = self
 
   const subscribe = new Set(request.resourceNamesSubscribe)
   if (wildcard === "legacy" && subscribe.size > 0) wildcard = before !== undefined ? "explicit" : "none"
   else if (subscribe.has("*")) {
-    for (const name of sent.keys()) doubt(sent, name)
-    owed.add("*")
+    for (const name of sent.keys()) makeUncertain(sent, name)
+    toAnswer.add("*")
     unanswered = true
   }
   if (subscribe.has("*")) wildcard = "explicit"
   for (const name of subscribe) {
     if (name === "*") continue
     names.add(name)
-    owed.add(name)
-    for (const each of sent.keys()) if (each === name || collectionOf(each) === name) doubt(sent, each)
+    toAnswer.add(name)
+    for (const each of sent.keys()) if (each === name || collectionOf(each) === name) makeUncertain(sent, each)
   }
   for (const name of request.resourceNamesUnsubscribe) {
     if (name === "*" && wildcard === "explicit") {
       wildcard = "none"
-      for (const each of owed) if (!isNamed(names, each)) owed.delete(each)
+      for (const each of toAnswer) if (!isNamed(names, each)) toAnswer.delete(each)
     } else if (isCollection(name) && names.delete(name)) {
       // Its members that were not listed are given up with it, or answered, like names.
-      owed.delete(name)
-      for (const each of [...owed, ...sent.keys()]) {
+      toAnswer.delete(name)
+      for (const each of [...toAnswer, ...sent.keys()]) {
         if (collectionOf(each) !== name || names.has(each)) continue
-        if (wildcard === "none") owed.delete(each)
-        else if (sent.has(each)) owed.add(each)
-        doubt(sent, each)
+        if (wildcard === "none") toAnswer.delete(each)
+        else if (sent.has(each)) toAnswer.add(each)
+        makeUncertain(sent, each)
       }
     } else if (names.delete(name)) {
       // Under a wildcard the client cannot know whether to keep the resource, so it gets an answer.
       // So it does under a collection.
-      if (wildcard === "none" && !isNamed(names, name)) owed.delete(name)
-      else owed.add(name)
-      if (sent.get(name) === untold) sent.delete(name)
-      doubt(sent, name)
+      if (wildcard === "none" && !isNamed(names, name)) toAnswer.delete(name)
+      else toAnswer.add(name)
+      if (sent.get(name) === unreported) sent.delete(name)
+      makeUncertain(sent, name)
       for (const [other, each] of sent) {
         if (each.asked.includes(name)) sent.set(other, { ...each, asked: each.asked.filter((asked) => asked !== name) })
       }
@@ -126,7 +133,7 @@ export const edited = (
   const isOther = subscribe.size > (subscribe.has("*") ? 1 : 0) || names.size < self.names.size
   const isGiven = request.resourceNamesUnsubscribe.some((name) => self.names.has(name))
   if (before !== undefined && (wildcard === "none" || isWildcardOff) && (isOther || isGiven)) {
-    for (const name of sent.keys()) if (!isNamed(names, name)) doubt(sent, name)
+    for (const name of sent.keys()) if (!isNamed(names, name)) makeUncertain(sent, name)
   }
   // Unsubscribed resources are forgotten on both sides.
   if (wildcard === "none" || isWildcardOff) {
@@ -134,8 +141,8 @@ export const edited = (
     const isEnded = self.wildcard !== "none" && wildcard === "none"
     for (const [name, { identity }] of sent) {
       const all = [name, collectionOf(name), ...(self.sent.get(name)?.asked ?? [])]
-      const isGivenUp = isEnded || all.some((each) => given.has(each))
-      if (isGivenUp && !all.some((each) => names.has(each)) && !isQuoted(identity)) sent.delete(name)
+      const isUnsubscribed = isEnded || all.some((each) => given.has(each))
+      if (isUnsubscribed && !all.some((each) => names.has(each)) && !isQuoted(identity)) sent.delete(name)
     }
   }
   if (before === undefined) {
@@ -146,5 +153,5 @@ export const edited = (
       sent.set(name, { identity: isEmpty ? noBody : `version ${version}`, aliases: [], asked: [] })
     }
   }
-  return { ...self, names, wildcard, owed, sent, unanswered }
+  return { ...self, names, wildcard, toAnswer, sent, unanswered }
 }

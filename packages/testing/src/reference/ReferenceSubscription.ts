@@ -34,7 +34,7 @@ export interface Subscription {
   readonly names: ReadonlySet<string>
   readonly sent: ReadonlyMap<string, Sent>
   /** Names to answer even if nothing changed; `*` stands for all that the wildcard covers. */
-  readonly owed: ReadonlySet<string>
+  readonly toAnswer: ReadonlySet<string>
   /** Whether the first request of the type, or one for everything, is not answered yet. */
   readonly unanswered: boolean
   readonly lastNonce: string
@@ -81,7 +81,7 @@ export const fresh: Subscription = {
   wildcard: "legacy",
   names: new Set(),
   sent: new Map(),
-  owed: new Set(),
+  toAnswer: new Set(),
   unanswered: true,
   lastNonce: ""
 }
@@ -98,32 +98,36 @@ export const isQuoted = (identity: string | undefined): boolean => identity?.sta
  *
  * @since 0.1.0
  */
-export const doubtedOf = (identity: string): Sent => ({ identity: `version \u0002${identity}`, aliases: [], asked: [] })
+export const uncertainOf = (identity: string): Sent => ({
+  identity: `version \u0002${identity}`,
+  aliases: [],
+  asked: []
+})
 
 /**
  * Whether the client only quoted the resource and may have forgotten it.
  *
  * @since 0.1.0
  */
-export const isDoubted = (identity: string): boolean => identity.startsWith("version \u0002")
+export const isUncertain = (identity: string): boolean => identity.startsWith("version \u0002")
 
 /**
  * An alias of a removed resource, not reported yet.
  *
  * @since 0.1.0
  */
-export const untold: Sent = { identity: "version \u0001", aliases: [], asked: [] }
+export const unreported: Sent = { identity: "version \u0001", aliases: [], asked: [] }
 
 /**
  * Marks a resource whose name is requested again or unsubscribed as possibly forgotten.
  *
  * @since 0.1.0
  */
-export const doubt = (sent: Map<string, Sent>, name: string): void => {
+export const makeUncertain = (sent: Map<string, Sent>, name: string): void => {
   const identity = sent.get(name)?.identity
   if (identity === noBody) sent.delete(name)
-  else if (identity !== undefined && isQuoted(identity) && identity !== untold.identity && !isDoubted(identity)) {
-    sent.set(name, doubtedOf(identity))
+  else if (identity !== undefined && isQuoted(identity) && identity !== unreported.identity && !isUncertain(identity)) {
+    sent.set(name, uncertainOf(identity))
   }
 }
 

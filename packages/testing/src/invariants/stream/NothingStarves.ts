@@ -89,16 +89,16 @@ export const nothingStarves: Invariant = following({
         }
         if (input._tag === "Request") {
           const { typeUrl } = input.request
-          const old = before.subscriptions.get(typeUrl)?.owed
-          const added = Array.from(model.subscriptions.get(typeUrl)?.owed ?? []).filter(
+          const old = before.subscriptions.get(typeUrl)?.toAnswer
+          const added = Array.from(model.subscriptions.get(typeUrl)?.toAnswer ?? []).filter(
             (name) => old?.has(name) !== true
           )
           asked.set(typeUrl, new Set([...(asked.get(typeUrl) ?? []), ...added]))
         }
         // Names whose resource was made or removed since the request may be answered in the next round.
         if (isChange(input)) asked.clear()
-        for (const [typeUrl, { owed, unanswered }] of model.subscriptions) {
-          const answers = Array.from(asked.get(typeUrl) ?? []).filter((name) => owed.has(name))
+        for (const [typeUrl, { toAnswer, unanswered }] of model.subscriptions) {
+          const answers = Array.from(asked.get(typeUrl) ?? []).filter((name) => toAnswer.has(name))
           const of =
             model.resources === undefined
               ? []

@@ -23,7 +23,7 @@ export const nothingWithoutReason: Invariant = following({
         subscription === undefined ||
         send.isPart ||
         subscription.unanswered ||
-        subscription.owed.size > 0 ||
+        subscription.toAnswer.size > 0 ||
         pending.updates.length + pending.removals.length + pending.superseded.length > 0 ||
         // It is of an older state: what is new to the client may have changed again or be gone.
         (fresh.length > 0 && states.reached([], (state) => areIn(fresh, typeUrl, state), "updates").length > 0) ||

@@ -24,7 +24,7 @@ export const onlyWhatWasAskedFor: Invariant = following({
         (resource) =>
           !isWildcard &&
           // Under a `*` that is switched off, a name just unsubscribed is answered with the existing resource.
-          !subscription.owed.has(resource.name) &&
+          !subscription.toAnswer.has(resource.name) &&
           !isNamed(subscription.names, resource.name) &&
           ![resource.name, ...(send.response.aliases.get(resource.name) ?? [])].some((name) =>
             subscription.names.has(name)

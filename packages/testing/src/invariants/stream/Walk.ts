@@ -68,9 +68,9 @@ const hasNames = (request: Request): boolean =>
   request.resourceNamesSubscribe.length + request.resourceNamesUnsubscribe.length > 0
 
 /** The names in a request that get an answer. In state of the world, only those that were not due before. */
-const askedBy = (request: Request, owed: ReadonlySet<string> = new Set()): ReadonlyArray<string> =>
+const askedBy = (request: Request, toAnswer: ReadonlySet<string> = new Set()): ReadonlyArray<string> =>
   request._tag === "StateOfTheWorld"
-    ? request.resourceNames.filter((name) => !owed.has(name))
+    ? request.resourceNames.filter((name) => !toAnswer.has(name))
     : [...request.resourceNamesSubscribe, ...request.resourceNamesUnsubscribe]
 
 /** The state at a response, before the response counts. */
@@ -147,7 +147,7 @@ export const follow = (history: History, followers: ReadonlyArray<Follower>): Re
       const sent = last.get(typeUrl)
       if (errorDetail !== undefined && sent?.nonce === responseNonce) last.set(typeUrl, { ...sent, isRejected: true })
       if (latest?.typeUrl === typeUrl && latest.response.next !== undefined) {
-        for (const name of askedBy(input.request, before.subscriptions.get(typeUrl)?.owed)) since.add(name)
+        for (const name of askedBy(input.request, before.subscriptions.get(typeUrl)?.toAnswer)) since.add(name)
       }
     }
     if (isChange(input)) {
@@ -169,7 +169,7 @@ export const follow = (history: History, followers: ReadonlyArray<Follower>): Re
     for (const send of sendsOf(step)) {
       const { response, typeUrl } = send
       const subscription = model.subscriptions.get(typeUrl)
-      const isAsked = (subscription?.owed.size ?? 0) > 0
+      const isAsked = (subscription?.toAnswer.size ?? 0) > 0
       const pending = ReferenceModel.pending(model, typeUrl)
       const fresh = response.resources.filter(
         ({ fingerprint, name }) => subscription?.sent.get(name)?.identity !== fingerprint
@@ -225,7 +225,7 @@ export const follow = (history: History, followers: ReadonlyArray<Follower>): Re
       }
       latest = { ...send, isPart, isAnswer, isCorrection }
       last.set(typeUrl, { nonce: send.nonce, isRejected: false })
-      for (const name of subscription?.owed ?? []) {
+      for (const name of subscription?.toAnswer ?? []) {
         if (model.resources?.some((each) => each.typeUrl === typeUrl && each.name === name) === true) {
           later.add(`${typeUrl} ${name}`)
         }

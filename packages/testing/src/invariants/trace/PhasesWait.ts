@@ -29,7 +29,7 @@ export const phasesWait: TraceInvariant = ofStreams({
     let model = ReferenceModel.make(options.protocol, options.wildcardOff)
     let count = 0
     /** Number → response with a change that is not ACKed. */
-    const awaited = new Map<number, { readonly typeUrl: string; readonly at: number }>()
+    const outstanding = new Map<number, { readonly typeUrl: string; readonly at: number }>()
     /** Type and nonce → number of the response. */
     const places = new Map<string, number>()
     const rejected = new Set<string>()
@@ -38,7 +38,7 @@ export const phasesWait: TraceInvariant = ofStreams({
     const isLate = (typeUrl: string) => orderOf(typeUrl) > ClusterLoadAssignment.order
     /** The response that must be ACKed first: one up to that by which the client reached the state. */
     const gateOf = (place: number, now: number, isGate: (typeUrl: string) => boolean) =>
-      Array.from(awaited).find(
+      Array.from(outstanding).find(
         ([each, { at, typeUrl }]) => each <= place && isGate(typeUrl) && now < at + phaseDeadline
       )?.[1].typeUrl
     /** The type that must come first, whatever state the response is of. */
@@ -53,7 +53,7 @@ export const phasesWait: TraceInvariant = ofStreams({
     /** The problem of a response, before the model counts it. */
     const problemOf = ({ response, typeUrl }: Send, now: number): string | undefined => {
       const subscription = model.subscriptions.get(typeUrl)
-      if (subscription === undefined || subscription.unanswered || subscription.owed.size > 0) return undefined
+      if (subscription === undefined || subscription.unanswered || subscription.toAnswer.size > 0) return undefined
       if (response.heartbeats.length > 0 || response.resources.some(({ ttl }) => ttl !== undefined)) return undefined
       // A correction waits for nothing.
       if (rejected.has(typeUrl)) return undefined
@@ -85,7 +85,8 @@ export const phasesWait: TraceInvariant = ofStreams({
         const { errorDetail, responseNonce, typeUrl } = input.request
         const place = places.get(keyOf(typeUrl, responseNonce))
         if (place !== undefined && errorDetail === undefined) {
-          for (const [each, { typeUrl: of }] of awaited) if (of === typeUrl && each <= place) awaited.delete(each)
+          for (const [each, { typeUrl: of }] of outstanding)
+            if (of === typeUrl && each <= place) outstanding.delete(each)
         }
         if (place !== undefined && errorDetail !== undefined) rejected.add(typeUrl)
         ;[model] = ReferenceModel.step(model, input)
@@ -104,13 +105,13 @@ export const phasesWait: TraceInvariant = ofStreams({
         const problem = problemOf(output, now)
         if (problem !== undefined) problems.push(`at ${(now / 1000).toFixed(3)} s: ${problem}`)
         const subscription = model.subscriptions.get(typeUrl)
-        const isAnswer = subscription?.unanswered !== false || subscription.owed.size > 0
+        const isAnswer = subscription?.unanswered !== false || subscription.toAnswer.size > 0
         const isUpdate = response.resources.some(
           ({ fingerprint, name }) => subscription?.sent.get(name)?.identity !== fingerprint
         )
         places.set(keyOf(typeUrl, nonce), ++count)
         rejected.delete(typeUrl)
-        if (!isAnswer && isUpdate) awaited.set(count, { typeUrl, at: now })
+        if (!isAnswer && isUpdate) outstanding.set(count, { typeUrl, at: now })
         model = ReferenceModel.observe(model, response, nonce)
         for (const { assignment, name } of response.resources) {
           if (assignment !== undefined) warming.add(assignment)

@@ -33,7 +33,7 @@ import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
 
 /** Most waiting names of a type on one stream, because each step searches them. Further names are answered at once. */
-const mostAwaited = 1_000
+const mostOnDemand = 1_000
 
 const isIn = (protocol: Protocol, set: ResourceSet.ResourceSet, name: string): boolean =>
   (protocol === "Incremental" ? ResourceSet.find(set, name) : ResourceSet.get(set, name)) !== undefined ||
@@ -82,19 +82,19 @@ export const isHeld = (self: Subscription, name: string): boolean => {
  * @since 0.1.0
  */
 export const wait = (self: Subscription, names: ReadonlyArray<string>, until: number): Subscription => {
-  let awaited = self.awaited
+  let onDemand = self.onDemand
   for (const name of names) {
-    if (HashMap.size(awaited) >= mostAwaited) break
-    if (!HashSet.has(self.requested, name) || HashMap.has(awaited, name) || isHeld(self, name)) continue
-    awaited = HashMap.set(awaited, name, until)
+    if (HashMap.size(onDemand) >= mostOnDemand) break
+    if (!HashSet.has(self.requested, name) || HashMap.has(onDemand, name) || isHeld(self, name)) continue
+    onDemand = HashMap.set(onDemand, name, until)
   }
-  return withAwaited(self, awaited)
+  return withOnDemand(self, onDemand)
 }
 
-const withAwaited = (self: Subscription, awaited: HashMap.HashMap<string, number>): Subscription => {
-  if (self.awaited === awaited) return self
+const withOnDemand = (self: Subscription, onDemand: HashMap.HashMap<string, number>): Subscription => {
+  if (self.onDemand === onDemand) return self
   const next = Subscriptions.draft(self)
-  next.awaited = awaited
+  next.onDemand = onDemand
   return next
 }
 
@@ -105,13 +105,13 @@ const withAwaited = (self: Subscription, awaited: HashMap.HashMap<string, number
  */
 export const of = (
   protocol: Protocol,
-  { awaited, requested }: Subscription,
+  { onDemand, requested }: Subscription,
   newest: ResourceSet.ResourceSet
 ): { readonly names: HashSet.HashSet<string>; readonly until: number } | undefined => {
-  if (HashMap.size(awaited) === 0) return undefined
+  if (HashMap.size(onDemand) === 0) return undefined
   let names = Subscriptions.noNameSet
   let until = Number.POSITIVE_INFINITY
-  for (const [name, at] of awaited) {
+  for (const [name, at] of onDemand) {
     if (!HashSet.has(requested, name) || isIn(protocol, newest, name)) continue
     names = HashSet.add(names, name)
     until = Math.min(until, at)
@@ -124,19 +124,19 @@ export const of = (
  *
  * @since 0.1.0
  */
-export const except = ({ awaited, requested }: Subscription, names: ReadonlyArray<string>): ReadonlyArray<string> =>
-  HashMap.size(awaited) === 0
+export const except = ({ onDemand, requested }: Subscription, names: ReadonlyArray<string>): ReadonlyArray<string> =>
+  HashMap.size(onDemand) === 0
     ? names
-    : names.filter((name) => HashSet.has(requested, name) || !HashMap.has(awaited, name))
+    : names.filter((name) => HashSet.has(requested, name) || !HashMap.has(onDemand, name))
 
 /**
  * Whether the answer for a name waits.
  *
  * @since 0.1.0
  */
-export const isAwaited = (self: ServerStream, typeUrl: string, name: string): boolean => {
+export const isPending = (self: ServerStream, typeUrl: string, name: string): boolean => {
   const subscription = find(self, typeUrl)
-  return subscription !== undefined && HashMap.has(subscription.awaited, name)
+  return subscription !== undefined && HashMap.has(subscription.onDemand, name)
 }
 
 /**
@@ -151,10 +151,10 @@ export const without = (
 ): ReadonlyArray<Subscription> => {
   const known = subscriptions.find((each) => each.typeUrl === typeUrl)
   if (known === undefined) return subscriptions
-  const left = HashMap.removeMany(known.awaited, names)
-  return HashMap.size(left) === HashMap.size(known.awaited)
+  const left = HashMap.removeMany(known.onDemand, names)
+  return HashMap.size(left) === HashMap.size(known.onDemand)
     ? subscriptions
-    : put(subscriptions, withAwaited(known, left))
+    : put(subscriptions, withOnDemand(known, left))
 }
 
 /**
@@ -164,10 +164,10 @@ export const without = (
  */
 export const expire = (self: Draft, now: number): void => {
   for (const each of self.subscriptions) {
-    if (HashMap.size(each.awaited) === 0) continue
-    const left = HashMap.filter(each.awaited, (until) => now < until)
-    if (HashMap.size(left) < HashMap.size(each.awaited)) {
-      self.subscriptions = put(self.subscriptions, withAwaited(each, left))
+    if (HashMap.size(each.onDemand) === 0) continue
+    const left = HashMap.filter(each.onDemand, (until) => now < until)
+    if (HashMap.size(left) < HashMap.size(each.onDemand)) {
+      self.subscriptions = put(self.subscriptions, withOnDemand(each, left))
     }
   }
 }
@@ -183,9 +183,9 @@ export const ofGroup = function* (self: Draft, isMoved: boolean, now: number): S
   const outputs: Array<Output> = []
   if (missingWait === undefined) return outputs
   for (const each of self.subscriptions) {
-    const left = isMoved ? withAwaited(each, Subscriptions.noneAwaited) : each
+    const left = isMoved ? withOnDemand(each, Subscriptions.noneOnDemand) : each
     const lacking = yield* missing(self, each.typeUrl, HashMap.keys(Subscriptions.askedNames(each)))
-    const names = yield* Steps.filter(lacking, (name) => !HashMap.has(left.awaited, name))
+    const names = yield* Steps.filter(lacking, (name) => !HashMap.has(left.onDemand, name))
     self.subscriptions = put(self.subscriptions, wait(left, names, now + missingWait))
     if (names.length > 0) outputs.push({ _tag: "Missing", typeUrl: each.typeUrl, names })
   }
