@@ -725,7 +725,7 @@ const server = [
   {
     fault: "a name that leads to another resource now counts as that of the one before",
     file: "resource/Cursor.ts",
-    by: "packages/core/test/traces.test.ts",
+    by: "packages/core/test/regressions.test.ts",
     line: '      if (HashMap.has(fingerprints, alias)) fingerprints = HashMap.set(fingerprints, alias, "")\n',
     becomes: ""
   },
