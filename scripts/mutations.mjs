@@ -23,6 +23,7 @@ import {
 import { tmpdir } from "node:os"
 import { dirname, join, relative, sep } from "node:path"
 import { fileURLToPath } from "node:url"
+import typescript from "typescript"
 import { mutations } from "./mutations-list.mjs"
 import * as Options from "./options.mjs"
 
@@ -119,7 +120,7 @@ for (const name of copied) {
   cpSync(join(home, "packages", name), join(folder, "packages", name), {
     recursive: true,
     // Links between packages lead into the copy, because they are relative.
-    // What is built comes along: tests that start a process of their own run it, without the fault.
+    // What is built comes along: tests that start a process of their own run it.
     verbatimSymlinks: true
   })
 }
@@ -130,6 +131,15 @@ const withPeers = (are) => {
   const link = join(folder, ".peers")
   rmSync(link, { force: true })
   if (are && existsSync(peers)) symlinkSync(peers, link)
+}
+
+/** Writes a file of the copy, and what is built of it. */
+const write = (path, text) => {
+  writeFileSync(path, text)
+  const built = path.replace(`${sep}src${sep}`, `${sep}dist${sep}`).replace(/\.ts$/, ".js")
+  if (!existsSync(built)) return
+  const compilerOptions = { target: "ESNext", module: "ESNext", verbatimModuleSyntax: true }
+  writeFileSync(built, typescript.transpileModule(text, { compilerOptions }).outputText)
 }
 
 const report = join(folder, "report.json")
@@ -186,14 +196,14 @@ try {
   for (const mutation of chosen) {
     const path = join(folder, pathOf(mutation.file))
     const before = readFileSync(path, "utf8")
-    writeFileSync(path, mutate(folder, mutation))
+    write(path, mutate(folder, mutation))
     withPeers(mutation.peers === true)
     const start = Date.now()
     let killer
     for (const paths of helpingsOf(mutation)) {
       killer ??= await firstFailure(paths, paths === traces ? tracesTimeout : timeout)
     }
-    writeFileSync(path, before)
+    write(path, before)
     const seconds = ((Date.now() - start) / 1000).toFixed(1)
     if (killer !== undefined) await assertSound(killer)
     rows.push({ ...mutation, killer: killer?.test, seconds })
@@ -212,12 +222,17 @@ if (values.markdown !== undefined) {
   const cell = (text) => text.replaceAll("|", "\\|")
   const rowOf = ({ fault, file }, killer) => `${cell(fault)} | ${file} | ${cell(killer ?? "**survived**")} |`
   const ran = new Map(rows.map((row) => [row.fault, rowOf(row, row.killer)]))
-  // What was not run now keeps the row of its last run, unless the list has it in another file now.
+  // What was not run now keeps what its last run showed, also if the line has moved to another file since.
   const page = existsSync(values.markdown) ? readFileSync(values.markdown, "utf8") : ""
-  const kept = page.split("\n").flatMap((line) => /^\| \d+ \| (.*)$/.exec(line)?.slice(1) ?? [])
+  const killers = new Map(
+    page.split("\n").flatMap((line) => {
+      const [, fault, killer] = /^\| \d+ \| (.*) \| [^|]+ \| (.*) \|$/.exec(line) ?? []
+      return fault === undefined ? [] : [[fault, killer]]
+    })
+  )
   const lines = numbered.map((mutation) => {
-    const start = rowOf(mutation, "").slice(0, -" |".length)
-    const row = ran.get(mutation.fault) ?? kept.find((each) => each.startsWith(start)) ?? `${start}not recorded yet |`
+    const last = killers.get(cell(mutation.fault)) ?? "not recorded yet"
+    const row = ran.get(mutation.fault) ?? `${cell(mutation.fault)} | ${mutation.file} | ${last} |`
     return `| ${mutation.number} | ${row}`
   })
   const count = (ending) => lines.filter((line) => line.endsWith(ending)).length
