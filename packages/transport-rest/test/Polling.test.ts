@@ -5,7 +5,10 @@ import { describe, expect, it } from "@effect/vitest"
 import { ResourceType } from "@effect-xds/proto"
 import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
 import { RouterSchema } from "@effect-xds/proto/envoy/extensions/filters/http/router/v3/router"
-import { HttpConnectionManagerSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
+import {
+  HttpConnectionManagerSchema,
+  RdsSchema
+} from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
 import { XdsServer } from "@effect-xds/server"
 import { Effect } from "effect"
 import {
@@ -27,6 +30,13 @@ const rejected = { error_detail: { code: 13, message: "no such thing" } }
 const listener = (name: string) => {
   const manager = create(HttpConnectionManagerSchema, {
     statPrefix: "edge",
+    routeSpecifier: {
+      case: "rds",
+      value: create(RdsSchema, {
+        routeConfigName: "r",
+        configSource: { configSourceSpecifier: { case: "ads", value: {} } }
+      })
+    },
     httpFilters: [
       { name: "router", configType: { case: "typedConfig", value: anyPack(RouterSchema, create(RouterSchema)) } }
     ]
@@ -85,6 +95,7 @@ describe("A poll", { timeout: 120_000 }, () => {
       const manager = {
         "@type": `type.googleapis.com/${HttpConnectionManagerSchema.typeName}`,
         statPrefix: "edge",
+        rds: { routeConfigName: "r", configSource: { ads: {} } },
         httpFilters: [{ name: "router", typedConfig: { "@type": `type.googleapis.com/${RouterSchema.typeName}` } }]
       }
       expect(json).toMatchObject({
