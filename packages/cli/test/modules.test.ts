@@ -76,7 +76,7 @@ const commands: ReadonlyArray<readonly [number, ReadonlyArray<string>, RegExp | 
   [265, ["status", "127.0.0.1:1"], undefined],
   [500, ["get", "--timeout", "1", "127.0.0.1:1", "CDS"], undefined],
   [505, ["get", "--timeout", "1", "http://127.0.0.1:1", "CDS"], undefined],
-  [535, ["get", "--timeout", "1", "path:DIR", "CDS"], undefined],
+  [560, ["get", "--timeout", "1", "path:DIR", "CDS"], undefined],
   [510, ["watch", "127.0.0.1:1", "CDS"], /127\.0\.0\.1:1/],
   [540, ["validate", "DIR"], undefined],
   [580, ["diff", "DIR", "DIR"], undefined],
