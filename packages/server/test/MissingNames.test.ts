@@ -50,7 +50,14 @@ describe("the names that wait for the hook", () => {
     add("b", "1")
     add("b", "2")
     expect([next(), next(), next(), next(), next()]).toEqual(["a/1", "b/1", "a/2", "b/2", undefined])
-    names.end({ key: JSON.stringify(["a", "type", "1"]), group: "a", typeUrl: "type", name: "1", node: undefined, bytes: 0 })
+    names.end({
+      key: JSON.stringify(["a", "type", "1"]),
+      group: "a",
+      typeUrl: "type",
+      name: "1",
+      node: undefined,
+      bytes: 0
+    })
     expect([next(), next()]).toEqual(["a/3", undefined])
   })
 

@@ -12,7 +12,16 @@ import * as Cursor from "../resource/Cursor.js"
 import * as Steps from "../Steps.js"
 import { HeldNamesDraft } from "./HeldNames.js"
 import { forgotten } from "./PendingRemovals.js"
-import { type Draft, isWild, hasName, noNameSet, noNames, type PendingRemoval, type Subscription, draft } from "./Subscription.js"
+import {
+  type Draft,
+  isWild,
+  hasName,
+  noNameSet,
+  noNames,
+  type PendingRemoval,
+  type Subscription,
+  draft
+} from "./Subscription.js"
 
 /**
  * The set with more names. It is copied once: a copy per name would make hundreds of megabytes of garbage for 100 000 names.
