@@ -27,15 +27,14 @@ import {
 const endpoints = "/v3/discovery:endpoints"
 const rejected = { error_detail: { code: 13, message: "no such thing" } }
 
+const ads = { case: "ads" as const, value: {} }
+
 const listener = (name: string) => {
   const manager = create(HttpConnectionManagerSchema, {
     statPrefix: "edge",
     routeSpecifier: {
       case: "rds",
-      value: create(RdsSchema, {
-        routeConfigName: "r",
-        configSource: { configSourceSpecifier: { case: "ads", value: {} } }
-      })
+      value: create(RdsSchema, { routeConfigName: "r", configSource: { configSourceSpecifier: ads } })
     },
     httpFilters: [
       { name: "router", configType: { case: "typedConfig", value: anyPack(RouterSchema, create(RouterSchema)) } }
