@@ -4618,8 +4618,29 @@ const dynamicParameters = [
     fault: "TP3: what was kept in the place of an error is kept for good",
     file: "server/SentErrors.ts",
     by: "packages/core/test/traces.test.ts",
-    line: "if (isAsked && isGone && HashSet.has(kept, name)) next.requested = HashSet.add(next.requested, name)",
+    line: "if (isAsked && isGone) next.requested = HashSet.add(next.requested, name)",
     becomes: ""
+  },
+  {
+    fault: "TP3: what a wildcard kept is kept for good",
+    file: "server/SentErrors.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "const isAsked = Subscriptions.isWild(subscription) || isWanted(names, subscription, name)",
+    becomes: "const isAsked = isWanted(names, subscription, name)"
+  },
+  {
+    fault: "TP2: a stale request says what the client is",
+    file: "server/ServerStream.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "if (!isHeard(heard)) return heard\n  const next = draft(self)\n  next.parameters = parameters",
+    becomes: "const next = draft(self)\n  next.parameters = parameters"
+  },
+  {
+    fault: "TP2: a variant has the version of its content",
+    file: "resource/Variants.ts",
+    by: "packages/core/test/traces.test.ts",
+    line: "const quoted = version === undefined ? marked.right.version : plain.version",
+    becomes: "const quoted = plain.version"
   },
   {
     fault: "TP3: an error of a member of a collection is told to nobody",

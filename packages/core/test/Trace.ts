@@ -12,7 +12,7 @@
  *                                      `move phaseDeadline=1s CDS b=2`, `move noPhases CDS b=2`: with options of that group
  *     > CDS [a b]                      state of the world: a request with these names
  *     > CDS +a -b initial=[a=1]        incremental: subscribe, unsubscribe, initial_resource_versions; `x:a=1` is the
- *                                      version of a=1 by the name x, and `x:` none
+ *                                      version of a=1 by the name x, and `x:` none; `a={1:env=prod}` is that of a variant
  *     > CDS +a params=[env=prod]       what the client says of itself, in locators (TP2); `params=[]` nothing
  *     > CDS ack | > CDS nack "words"   answers the last response of the type
  *     made CDS a b                     what can be done about these names, which are missing, was done (option `missing=2s`)
@@ -384,7 +384,10 @@ export const play = (section: Section, api: ResourceType.Api = "v3"): ReadonlyAr
           listOf(word).map((each) => {
             const at = each.startsWith("xdstp:") ? -1 : (/^[^=:]*(?=:)/.exec(each)?.[0].length ?? -1)
             const spec = at < each.length - 1 ? parseResource(typeUrl, each.slice(at + 1)) : undefined
-            return [at < 0 ? (spec?.name ?? "") : each.slice(0, at), spec === undefined ? "" : resourceOf(spec).version]
+            const isVaried = String(spec?.content).startsWith("{")
+            const resource = spec && (isVaried ? withVariants(spec) : resourceOf(spec))
+            const held = resource?.variants?.[0]?.constrained ?? resource
+            return [at < 0 ? (spec?.name ?? "") : each.slice(0, at), held?.version ?? ""]
           })
         )
       } else if (word.startsWith("+")) subscribe.push(word.slice(1))

@@ -48,9 +48,14 @@ export const make = (
     const marked = Resources.make({ typeUrl, name, value: new TextEncoder().encode(identity) }, hasher)
     if (Either.isLeft(marked)) return Either.left(marked.left)
     const { digest, fingerprint } = marked.right
-    variants.push({ constraints, plain, constrained: { ...plain, digest, fingerprint, constraints: bytes } })
+    // ★ A client that returns quotes the version: it must not be that of the same content with other constraints, or without.
+    const quoted = version === undefined ? marked.right.version : plain.version
+    const constrained = { ...plain, version: quoted, digest, fingerprint, constraints: bytes }
+    variants.push({ constraints, plain, constrained })
     identities.push(identity)
   }
-  const whole = Resources.make({ typeUrl, name, value: new TextEncoder().encode(identities.join("\n")) }, hasher)
+  // The whole of one variant is another resource than the variant.
+  const value = new TextEncoder().encode(["variants", ...identities].join("\n"))
+  const whole = Resources.make({ typeUrl, name, value }, hasher)
   return Either.map(whole, (resource) => ({ ...resource, value: new Uint8Array(), variants }))
 }

@@ -102,15 +102,17 @@ export const owe = (self: Draft, group: ResourceGroup): boolean => {
     if (errors.length > 0) next.mustReply = true
     let kept = told?.kept ?? noNames
     const left = HashMap.filter(told?.errors ?? noErrors, (_, name) => {
-      const isAsked = isWanted(names, subscription, name)
+      return isWanted(names, subscription, name) && ResourceSet.get(set, name)?.error !== undefined
+    })
+    for (const name of kept) {
       const error = ResourceSet.get(set, name)
-      if (isAsked && error?.error !== undefined && !isAway(error)) return true
+      const isAsked = Subscriptions.isWild(subscription) || isWanted(names, subscription, name)
+      if (isAsked && error?.error !== undefined && !isAway(error)) continue
       // ★ It is not there, and no error that lets the client keep it: only now does the client lose it.
       const isGone = ResourceSet.get(ResourceGroups.set(group, typeUrl), name) === undefined
-      if (isAsked && isGone && HashSet.has(kept, name)) next.requested = HashSet.add(next.requested, name)
+      if (isAsked && isGone) next.requested = HashSet.add(next.requested, name)
       kept = HashSet.remove(kept, name)
-      return isAsked && error?.error !== undefined
-    })
+    }
     const isChanged = next.mustReply !== subscription.mustReply || next.requested !== subscription.requested
     if (isChanged) self.subscriptions = put(self.subscriptions, next)
     isOwed ||= isChanged

@@ -334,6 +334,9 @@ const onLocated = function* (self: ServerStream, request: Request, now: number):
     const message = `the dynamic parameters have more than ${maxParameters} characters`
     return violate(self, "TooManyParameters", message)
   }
+  // ★ A stale request is ignored whole: what it says of the client, too.
+  const heard = hear(self, request, now)
+  if (!isHeard(heard)) return heard
   const next = draft(self)
   next.parameters = parameters
   const view = self.group && (yield* ClientView.viewing(self.group.whole ?? self.group, parameters, undefined))
