@@ -7550,9 +7550,9 @@ export const mutations = [
   },
   {
     fault: "large messages: what a oneof was before is merged with what it is now",
-    file: "packages/proto/src/internal/DecodeSteps.ts",
-    line: 'return isProperties(oneof) && oneof["case"] === field.localName ? oneof["value"] : undefined',
-    becomes: 'return isProperties(oneof) ? oneof["value"] : undefined',
+    file: "packages/proto/src/internal/MessageProperties.ts",
+    line: 'return isProperties(set) && set["case"] === localName ? set["value"] : undefined',
+    becomes: 'return isProperties(set) ? set["value"] : undefined',
     by: "packages/proto/test/MessageSteps.test.ts"
   },
   {

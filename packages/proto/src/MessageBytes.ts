@@ -25,8 +25,6 @@ export interface Fault {
   readonly problem: string
 }
 
-const wordsOf = ({ path, problem }: Fault): string => `${path === "" ? "the message" : path} ${problem}`
-
 /**
  * The first fault of bytes that are no message of the type; `undefined`: none.
  *
@@ -44,10 +42,14 @@ export const fault = (schema: DescMessage, bytes: Uint8Array): Fault | undefined
  */
 export const check = (schema: DescMessage, bytes: Uint8Array): void => {
   if (MessageWalk.isMessage(schema, bytes)) return
-  const fault = WireFault.find(schema, bytes)
-  if (fault !== undefined) throw new Error(wordsOf(fault))
+  refuse(schema, bytes)
   // It is one, as far as is known here; the library has the last word.
   fromBinary(schema, bytes)
+}
+
+const refuse = (schema: DescMessage, bytes: Uint8Array): void => {
+  const fault = WireFault.find(schema, bytes)
+  if (fault !== undefined) throw new Error(WireFault.wordsOf(fault))
 }
 
 /**
@@ -56,10 +58,7 @@ export const check = (schema: DescMessage, bytes: Uint8Array): void => {
  * @since 0.1.0
  */
 export const decode = <Desc extends DescMessage>(schema: Desc, bytes: Uint8Array): MessageShape<Desc> => {
-  if (!MessageWalk.isMessage(schema, bytes)) {
-    const fault = WireFault.find(schema, bytes)
-    if (fault !== undefined) throw new Error(wordsOf(fault))
-  }
+  if (!MessageWalk.isMessage(schema, bytes)) refuse(schema, bytes)
   return fromBinary(schema, bytes)
 }
 

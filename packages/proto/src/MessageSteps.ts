@@ -76,10 +76,8 @@ export const check = function* (schema: DescMessage, bytes: Uint8Array): Steps<v
 
 const refuse = function* (schema: DescMessage, bytes: Uint8Array): Steps<void> {
   const fault = yield* WireFault.inSteps(schema, bytes)
-  if (fault !== undefined) throw new Error(wordsOf(fault))
+  if (fault !== undefined) throw new Error(WireFault.wordsOf(fault))
 }
-
-const wordsOf = ({ path, problem }: MessageBytes.Fault): string => `${path === "" ? "the message" : path} ${problem}`
 
 /**
  * The message; throws what `MessageBytes.decode` throws.

@@ -144,7 +144,7 @@ export const send = (self: Draft, before: Subscription, after: Subscription, res
   const kept = HashSet.union(told.kept, removed.filter(isKept))
   self.errors = new Map(self.errors).set(typeUrl, { ...told, errors: all, kept, isAnyWaiting })
   return Responses.make({
-    ...Responses.fieldsOf(response),
+    ...response,
     errors: errors.flatMap(({ error, name }) => (error === undefined ? [] : [{ name, error }])),
     removed: removed.filter((name) => !isKept(name))
   })

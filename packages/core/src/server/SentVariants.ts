@@ -48,5 +48,5 @@ export const send = (self: Draft, response: Response): Response => {
   }
   self.variants = HashMap.endMutation(next)
   if (removedVariants.length === 0 || protocol === "StateOfTheWorld") return response
-  return Responses.make({ ...Responses.fieldsOf(response), removed: plain, removedVariants })
+  return Responses.make({ ...response, removed: plain, removedVariants })
 }

@@ -104,39 +104,6 @@ export const make = (response: Pick<Response, "protocol" | "typeUrl" | "version"
   next: response.next
 })
 
-/**
- * The fields of a response, without what a {@link shared} one keeps beside them.
- *
- * @since 0.1.0
- */
-export const fieldsOf = ({
-  absent,
-  aliases,
-  errors,
-  heartbeats,
-  next,
-  protocol,
-  removed,
-  removedVariants,
-  resources,
-  ttl,
-  typeUrl,
-  version
-}: Response): Response => ({
-  absent,
-  aliases,
-  errors,
-  heartbeats,
-  next,
-  protocol,
-  removed,
-  removedVariants,
-  resources,
-  ttl,
-  typeUrl,
-  version
-})
-
 const RESOURCE_TYPE_URL = utf8("type.googleapis.com/envoy.service.discovery.v3.Resource")
 
 /** Encoded type URLs: a response repeats its type URL for each resource. */

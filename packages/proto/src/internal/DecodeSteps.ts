@@ -9,6 +9,7 @@ import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire"
 import * as FieldNumbers from "./FieldNumbers.js"
 import { bytesAtOnce, type Steps } from "./InSteps.js"
 import * as JsonFields from "./JsonFields.js"
+import { isProperties, type Properties, propertiesOf, valueOf } from "./MessageProperties.js"
 import { isJsonObject, setOwn, StructSteps } from "./StructSteps.js"
 
 // As numbers, which is what stands in the bytes.
@@ -17,13 +18,6 @@ const bit64: number = WireType.Bit64
 const delimited: number = WireType.LengthDelimited
 const startGroup: number = WireType.StartGroup
 const endGroup: number = WireType.EndGroup
-
-/** A message as a record of its properties, which the descriptor names. */
-type Properties = Record<string, unknown>
-
-const isProperties = (value: unknown): value is Properties => typeof value === "object" && value !== null
-
-const propertiesOf = (message: unknown): Properties => (isProperties(message) ? message : {})
 
 /** Whether a field is read in pieces if it is large; wrappers hold one value, which cannot be divided. */
 const isDivided = (field: DescField): boolean => {
@@ -34,14 +28,7 @@ const isDivided = (field: DescField): boolean => {
   return field.fieldKind === "map" || !field.delimitedEncoding
 }
 
-/** The value of a field that there may be one of. */
-const currentOf = (target: Properties, field: DescField): unknown => {
-  if (field.oneof === undefined) return target[field.localName]
-  const oneof = target[field.oneof.localName]
-  return isProperties(oneof) && oneof["case"] === field.localName ? oneof["value"] : undefined
-}
-
-const setCurrent = (target: Properties, field: DescField, value: unknown): void => {
+const setValue = (target: Properties, field: DescField, value: unknown): void => {
   if (field.oneof === undefined) target[field.localName] = value
   else target[field.oneof.localName] = { case: field.localName, value }
 }
@@ -101,7 +88,7 @@ class Decoding {
 
   /** ★ A small piece of what is large may cost as much as a large one. */
   #isLarge(target: Properties, field: DescField): boolean {
-    const current = field.fieldKind === "message" ? currentOf(target, field) : undefined
+    const current = field.fieldKind === "message" ? valueOf(target, field) : undefined
     return isProperties(current) && this.large.has(current)
   }
 
@@ -112,7 +99,7 @@ class Decoding {
   *#field(schema: DescMessage, target: Properties, field: DescField, place: Place): Steps<void> {
     const { end, value } = place
     if (field.fieldKind === "message") {
-      setCurrent(target, field, yield* this.#child(field, currentOf(target, field), value, end))
+      setValue(target, field, yield* this.#child(field, valueOf(target, field), value, end))
     } else if (field.fieldKind === "map") {
       yield* this.#entry(schema, target, field, place)
     } else if (field.fieldKind === "list" && field.listKind === "message") {

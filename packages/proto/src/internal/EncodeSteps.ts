@@ -8,6 +8,7 @@ import { FeatureSet_FieldPresence, StructSchema } from "@bufbuild/protobuf/wkt"
 import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire"
 import type { Steps } from "./InSteps.js"
 import * as JsonFields from "./JsonFields.js"
+import { isProperties, type Properties, propertiesOf, valueOf } from "./MessageProperties.js"
 import { isJsonObject, setOwn, StructSteps } from "./StructSteps.js"
 
 /** Items of a list, or entries of a map, of one step; none of them is large. */
@@ -16,21 +17,7 @@ const atOnce = 16
 /** Numbers, and unknown fields. */
 const manyAtOnce = 1_024
 
-/** A message as a record of its properties, which the descriptor names. */
-type Properties = Record<string, unknown>
-
-const isProperties = (value: unknown): value is Properties => typeof value === "object" && value !== null
-
-const propertiesOf = (message: unknown): Properties => (isProperties(message) ? message : {})
-
 const isMessage = (value: unknown): value is Message => isProperties(value) && "$typeName" in value
-
-/** What of a field is set; of the others of its oneof nothing is. */
-const valueOf = (message: Properties, { localName, oneof }: DescField): unknown => {
-  if (oneof === undefined) return message[localName]
-  const set = message[oneof.localName]
-  return isProperties(set) && set["case"] === localName ? set["value"] : undefined
-}
 
 /** ★ In the order of their numbers, as they are written. */
 const sorted = new WeakMap<DescMessage, ReadonlyArray<DescField>>()

@@ -6,6 +6,7 @@ import type { Message } from "@bufbuild/protobuf"
 import * as Reason from "../Reason.js"
 import type { Steps } from "./InSteps.js"
 import { maxContent, maxDepth, maxObjects } from "./MessageLimits.js"
+import { isProperties, type Properties } from "./MessageProperties.js"
 import * as PathText from "./PathText.js"
 
 /** Levels of objects after which the bytes are looked at, too: a Struct is two messages for each of its levels. */
@@ -23,10 +24,6 @@ class Wrong extends Error {
     super(message)
   }
 }
-
-type Properties = Readonly<Record<string, unknown>>
-
-const isProperties = (value: unknown): value is Properties => typeof value === "object" && value !== null
 
 const isWithType = (value: Properties): boolean => typeof value["$typeName"] === "string"
 

@@ -287,6 +287,9 @@ interface Found {
   readonly problem: string
 }
 
+/** The words of an error. */
+export const wordsOf = ({ path, problem }: Found): string => `${path === "" ? "the message" : path} ${problem}`
+
 /** The first fault; `undefined`: there is none. */
 export const find = (schema: DescMessage, bytes: Uint8Array): Found | undefined => toEnd(inSteps(schema, bytes))
 

@@ -19,7 +19,6 @@ import type { Input, Output, ServerStream } from "@effect-xds/core/server/Server
 import * as StatusCode from "@effect-xds/core/protocol/StatusCode"
 import * as ServerStreams from "@effect-xds/core/server/ServerStream"
 import { shortNameOf } from "@effect-xds/proto/ResourceType"
-import * as Responses from "@effect-xds/core/wire/Response"
 import * as Either from "effect/Either"
 import { toEnd } from "@effect-xds/core/Steps"
 import * as Invariants from "../invariants/Invariants.js"
@@ -374,7 +373,7 @@ const plainly = (output: Output): Output => {
   if (output._tag !== "Send" || output.response.removedVariants.length === 0) return output
   const { removed, removedVariants, resources } = output.response
   const gone = removedVariants.map(({ name }) => name).filter((name) => !resources.some((each) => each.name === name))
-  const response = { ...Responses.fieldsOf(output.response), removed: [...removed, ...gone], removedVariants: [] }
+  const response = { ...output.response, removed: [...removed, ...gone], removedVariants: [] }
   return { ...output, response }
 }
 

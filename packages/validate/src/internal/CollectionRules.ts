@@ -1,10 +1,7 @@
 /** The rules of lists and maps: how many there are, and what each of them must be. */
 import type { MapRules, RepeatedRules } from "@effect-xds/proto/validate/validate"
 import { type Check, counted, given, notA, type Report, run, shownText, withSteps } from "./Report.js"
-
-type Properties = Readonly<Record<string, unknown>>
-
-const isProperties = (value: unknown): value is Properties => typeof value === "object" && value !== null
+import { isProperties, type Properties } from "./Properties.js"
 
 /** Items of one step; of these none is large. */
 const atOnce = 16

@@ -17,6 +17,7 @@ import * as NumberRules from "./NumberRules.js"
 import { type Check, notA, type Report, run, shownText, withSteps } from "./Report.js"
 import * as TextRules from "./TextRules.js"
 import * as TimeRules from "./TimeRules.js"
+import { isProperties } from "./Properties.js"
 
 /** The rules of one message type. */
 export interface MessageRules {
@@ -24,10 +25,6 @@ export interface MessageRules {
   /** Whether a message of the type can break a rule at all; one that cannot is not entered. */
   readonly isNeeded: () => boolean
 }
-
-type Properties = Readonly<Record<string, unknown>>
-
-const isProperties = (value: unknown): value is Properties => typeof value === "object" && value !== null
 
 const anyName = "google.protobuf.Any"
 

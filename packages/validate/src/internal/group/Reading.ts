@@ -8,6 +8,7 @@ import * as MessageSteps from "@effect-xds/proto/MessageSteps"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import { maxDepth, type TypeOf } from "../Report.js"
 import type { Segment, Site } from "./Facts.js"
+import { isProperties, type Properties } from "../Properties.js"
 
 /** What is read from the messages of one type. */
 export interface Reading {
@@ -44,10 +45,6 @@ export const inSteps = <M extends Message>(
     }
   }
 }
-
-type Properties = Readonly<Record<string, unknown>>
-
-const isProperties = (value: unknown): value is Properties => typeof value === "object" && value !== null
 
 const isMessage = (value: unknown): value is Message => isProperties(value) && typeof value["$typeName"] === "string"
 
