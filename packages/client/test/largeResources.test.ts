@@ -8,34 +8,15 @@ import {
   ClusterLoadAssignmentSchema
 } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { DiscoveryResponseSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
-import { ScriptedServer } from "@effect-xds/testing"
+import { LargeAssignment, ScriptedServer } from "@effect-xds/testing"
 import { EventLoop } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Logger, Scope, Stream, TestClock } from "effect"
 
 const { typeUrl } = ResourceType.ClusterLoadAssignment
 
-/** @param last the port of the last endpoint: over 65 535 it breaks a rule */
-const assignment = (count: number, last = 80): Uint8Array => {
-  const lbEndpoints = Array.from({ length: count }, (_, index) => ({
-    hostIdentifier: {
-      case: "endpoint" as const,
-      value: {
-        address: {
-          address: {
-            case: "socketAddress" as const,
-            value: {
-              address: `10.0.${index >> 8}.${index & 255}`,
-              portSpecifier: { case: "portValue" as const, value: index === count - 1 ? last : 80 }
-            }
-          }
-        }
-      }
-    }
-  }))
-  const message = create(ClusterLoadAssignmentSchema, { clusterName: "web", endpoints: [{ lbEndpoints }] })
-  return toBinary(ClusterLoadAssignmentSchema, message)
-}
+const assignment = (count: number, last?: number): Uint8Array =>
+  toBinary(ClusterLoadAssignmentSchema, LargeAssignment.make(count, last))
 
 const response = (nonce: string, value: Uint8Array) =>
   toBinary(

@@ -3,7 +3,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf"
 import { create } from "@bufbuild/protobuf"
 import { anyPack } from "@bufbuild/protobuf/wkt"
 import type { CallOptions, ConnectRouter } from "@connectrpc/connect"
-import { ConnectError, createClient } from "@connectrpc/connect"
+import { Code, ConnectError, createClient } from "@connectrpc/connect"
 import { connectNodeAdapter } from "@connectrpc/connect-node"
 import { Bootstrap, XdsClient } from "@effect-xds/client"
 import { XdsChannels, XdsTransport } from "@effect-xds/connect-xds"
@@ -25,6 +25,7 @@ import type { Resources } from "@effect-xds/server/Snapshot"
 import { OnDemandHosts, SnapshotStore, XdsServer } from "@effect-xds/server"
 import { Waiting } from "@effect-xds/testing"
 import { ConnectClient, ConnectServer } from "@effect-xds/transport-connect"
+import { expect } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -342,6 +343,33 @@ type Checker = Effect.Effect.Success<ReturnType<typeof checker>>
 /** The error of a call that fails. */
 export const failure = (call: () => Promise<unknown>) =>
   Effect.flip(Effect.tryPromise({ try: call, catch: (cause) => ConnectError.from(cause) }))
+
+/** Kills a server that holds a call, which ends with words about the connection. */
+export const lostWhileHeld = (client: Checker, server: Backend) =>
+  Effect.gen(function* () {
+    const kill = Effect.zipRight(
+      Waiting.eventually(() => expect(server.seen.at(-1)?.service).toBe("hold")),
+      server.kill
+    )
+    const lost = failure(() => client.check({ service: "hold" }))
+    const [error] = yield* Effect.all([lost, kill], { concurrency: 2 })
+    expect(error.code).toBe(Code.Unavailable)
+    expect(error.rawMessage).toMatch(`the connection to 127.0.0.1:${server.port} was lost: `)
+  })
+
+/** Calls, one after the other, until they are told to end: how many there were. None may fail. */
+export const calling = (client: Checker) => {
+  let isDone = false
+  const load = Effect.promise(async () => {
+    let calls = 0
+    while (!isDone) {
+      await client.check({})
+      calls++
+    }
+    return calls
+  })
+  return { load, end: Effect.sync(() => void (isDone = true)) }
+}
 
 /** The port that answers a call. */
 export const portOf = (client: Checker, service = "", options: CallOptions = {}) =>

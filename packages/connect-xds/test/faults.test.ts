@@ -5,14 +5,12 @@
 import { Code, ConnectError, createClient } from "@connectrpc/connect"
 import { XdsChannels, XdsTransport } from "@effect-xds/connect-xds"
 import { Health } from "@effect-xds/proto/grpc/health/v1/health"
-import { Waiting } from "@effect-xds/testing"
+import { TcpProxy, Waiting } from "@effect-xds/testing"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import * as Http2 from "node:http2"
-import type { Socket } from "node:net"
-import * as Net from "node:net"
 import * as Mesh from "./Mesh.js"
 
 /** Milliseconds that a busy machine may take beside what is counted. */
@@ -40,42 +38,6 @@ const serving = Effect.acquireRelease(
   }),
   ({ child }) => Effect.sync(() => child.kill("SIGKILL"))
 )
-
-/** Passes bytes on until it swallows them: both sides think that the connection is there. */
-const proxy = (port: number) =>
-  Effect.acquireRelease(
-    Effect.promise(async () => {
-      const sockets = new Set<Socket>()
-      let swallows = false
-      const pass = (from: Socket, to: Socket): void => {
-        sockets.add(from)
-        from.on("data", (chunk: Buffer) => {
-          if (!swallows) to.write(chunk)
-        })
-        from.on("error", () => undefined)
-        from.on("close", () => {
-          if (!swallows) to.destroy()
-        })
-      }
-      const server = Net.createServer((socket) => {
-        const upstream = Net.connect(port, "127.0.0.1")
-        pass(socket, upstream)
-        pass(upstream, socket)
-      })
-      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-      const listening = server.address()
-      const own = typeof listening === "object" && listening !== null ? listening.port : 0
-      return { server, sockets, port: own, swallow: () => (swallows = true) }
-    }),
-    ({ server, sockets }) =>
-      Effect.promise(
-        () =>
-          new Promise<void>((resolve) => {
-            server.close(() => resolve())
-            for (const socket of sockets) socket.destroy()
-          })
-      )
-  )
 
 /** A client, and how its channel stands. */
 const open = Effect.gen(function* () {
@@ -159,12 +121,12 @@ describe("real faults", () => {
     () =>
       Effect.gen(function* () {
         const [behind, well] = yield* Effect.all([serving, serving])
-        const { port, swallow } = yield* proxy(behind.port)
+        const { port, set } = yield* TcpProxy.make(behind.port)
         const plane = yield* Mesh.ControlPlane
         yield* plane.set(Mesh.service("shop", port))
         const { calls, client } = yield* open
         yield* Mesh.answeredBy(client, behind.port)
-        swallow()
+        set("silent")
         const { end, ended } = load(client, 300)
         yield* Waiting.eventually(() => expect(ended.length).toBeGreaterThan(3))
         expect(codes(ended)).toEqual(new Set([Code.DeadlineExceeded]))

@@ -146,15 +146,7 @@ describe("HTTP/1.1", () => {
       yield* Mesh.counts(client, 20)
       const held = client.check({ service: "hold" })
       yield* Waiting.eventually(() => expect(old.seen.at(-1)?.service).toBe("hold"))
-      let isDone = false
-      const load = Effect.promise(async () => {
-        let calls = 0
-        while (!isDone) {
-          await client.check({})
-          calls++
-        }
-        return calls
-      })
+      const { end, load } = Mesh.calling(client)
       const move = Effect.gen(function* () {
         yield* plane.set(Mesh.service("shop", young.port))
         yield* Waiting.eventually(() => expect(young.seen.length).toBeGreaterThan(20))
@@ -162,7 +154,7 @@ describe("HTTP/1.1", () => {
         yield* Waiting.eventually(() => expect(old.connections()).toBe(1))
         release()
         yield* Waiting.eventually(() => expect(old.connections()).toBe(0))
-        isDone = true
+        yield* end
       })
       const [calls] = yield* Effect.all([load, move], { concurrency: 2 })
       yield* Effect.promise(() => held)
@@ -188,19 +180,7 @@ describe("HTTP/1.1", () => {
           // It is known that a connection ended before a call is sent on it.
           yield* Effect.sleep("20 millis")
         }
-        const lost = failure(() => client.check({ service: "hold" }))
-        const [error] = yield* Effect.all(
-          [
-            lost,
-            Effect.zipRight(
-              Waiting.eventually(() => expect(server.seen.at(-1)?.service).toBe("hold")),
-              server.kill
-            )
-          ],
-          { concurrency: 2 }
-        )
-        expect(error.code).toBe(Code.Unavailable)
-        expect(error.rawMessage).toMatch(`the connection to 127.0.0.1:${server.port} was lost: `)
+        yield* Mesh.lostWhileHeld(client, server)
         const again = yield* Mesh.backend({ http1: true, port: server.port })
         yield* Waiting.eventually(Effect.tryPromise(() => client.check({})))
         expect(again.seen.length).toBeGreaterThan(0)

@@ -87,15 +87,7 @@ describe("TLS to endpoints", () => {
       const client = yield* checker()
       expect(yield* portOf(client)).toBe(old.port)
       expect(old.seen[0]?.peer).toBe("node one")
-      let isDone = false
-      const load = Effect.promise(async () => {
-        let calls = 0
-        while (!isDone) {
-          await client.check({})
-          calls++
-        }
-        return calls
-      })
+      const { end, load } = Mesh.calling(client)
       const rotate = Effect.gen(function* () {
         yield* Waiting.eventually(() => expect(old.seen.length).toBeGreaterThan(10))
         yield* plane.set(shop(old.port, after))
@@ -103,7 +95,7 @@ describe("TLS to endpoints", () => {
         yield* Waiting.eventually(() => expect(old.seen.length).toBeGreaterThan(count + 10))
         yield* plane.set(shop(young.port, after))
         yield* Waiting.eventually(() => expect(young.seen.length).toBeGreaterThan(10))
-        isDone = true
+        yield* end
       })
       const [calls] = yield* Effect.all([load, rotate], { concurrency: 2 })
       expect(calls).toBeGreaterThan(20)

@@ -267,19 +267,7 @@ describe("a Connect transport", () => {
         if (round % 2 === 0) server.goAway()
         yield* Effect.promise(() => Promise.all(calls))
       }
-      const lost = failure(() => client.check({ service: "hold" }))
-      const [error] = yield* Effect.all(
-        [
-          lost,
-          Effect.zipRight(
-            Waiting.eventually(() => expect(server.seen.at(-1)?.service).toBe("hold")),
-            server.kill
-          )
-        ],
-        { concurrency: 2 }
-      )
-      expect(error.code).toBe(Code.Unavailable)
-      expect(error.rawMessage).toMatch(`the connection to 127.0.0.1:${server.port} was lost: `)
+      yield* Mesh.lostWhileHeld(client, server)
       const refused = yield* failure(() => client.check({}))
       expect(refused.code).toBe(Code.Unavailable)
       expect(refused.rawMessage).toMatch("ECONNREFUSED")

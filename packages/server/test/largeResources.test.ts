@@ -1,40 +1,17 @@
 /** A large resource is encoded, checked and compared with its group in many turns of the event loop. */
-import { create, toBinary } from "@bufbuild/protobuf"
+import { toBinary } from "@bufbuild/protobuf"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import { ResourceType } from "@effect-xds/proto"
-import {
-  type ClusterLoadAssignment,
-  ClusterLoadAssignmentSchema
-} from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
+import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { type Snapshot, SnapshotStore } from "@effect-xds/server"
-import { BadMessage } from "@effect-xds/testing"
+import { BadMessage, LargeAssignment } from "@effect-xds/testing"
 import { EventLoop } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
 
 const { typeUrl } = ResourceType.ClusterLoadAssignment
 
-/** @param last the port of the last endpoint: over 65 535 it breaks a rule */
-const assignment = (count: number, last = 80): ClusterLoadAssignment => {
-  const lbEndpoints = Array.from({ length: count }, (_, index) => ({
-    hostIdentifier: {
-      case: "endpoint" as const,
-      value: {
-        address: {
-          address: {
-            case: "socketAddress" as const,
-            value: {
-              address: `10.0.${index >> 8}.${index & 255}`,
-              portSpecifier: { case: "portValue" as const, value: index === count - 1 ? last : 80 }
-            }
-          }
-        }
-      }
-    }
-  }))
-  const endpoints = [{ lbEndpoints, loadBalancingWeight: 1 }]
-  return create(ClusterLoadAssignmentSchema, { clusterName: "web", endpoints })
-}
+const assignment = LargeAssignment.make
 
 /** Runs with slices that are over after eight steps, and counts the turns. */
 const counting = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<readonly [A, turns: number], E> => {

@@ -3,22 +3,13 @@ import * as Postgres from "@effect-xds/store-sql/Postgres"
 import type * as SqlStore from "@effect-xds/store-sql/SqlStore"
 import * as TcpProxy from "@effect-xds/testing/network/TcpProxy"
 import * as Peer from "@effect-xds/testing/PeerProgram"
-import * as PostgresServer from "@effect-xds/testing/PostgresServer"
-import { afterAll, describe, expect, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Redacted from "effect/Redacted"
-import * as Scope from "effect/Scope"
+import { onePostgres } from "./onePostgres.js"
 import { clusters, contentOf, failing, follow, live, namesOf, opened, until } from "./replicas.js"
 
-const peer = Peer.forTest("postgres")
-
-const scope = Effect.runSync(Scope.make())
-afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
-
-const server = Effect.runSync(
-  Effect.cached(Scope.extend(PostgresServer.make(peer._tag === "Present" ? peer.path : ""), scope).pipe(Effect.orDie))
-)
+const { peer, server } = onePostgres()
 
 let schemas = 0
 

@@ -3,12 +3,11 @@ import * as SqlStore from "@effect-xds/store-sql/SqlStore"
 import * as Peer from "@effect-xds/testing/PeerProgram"
 import * as PostgresServer from "@effect-xds/testing/PostgresServer"
 import { describeStore } from "@effect-xds/testing/vitest"
-import { afterAll, describe, expect, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Redacted from "effect/Redacted"
-import * as Scope from "effect/Scope"
+import { onePostgres } from "./onePostgres.js"
 import {
   clusters,
   contentOf,
@@ -22,15 +21,7 @@ import {
   until
 } from "./replicas.js"
 
-const peer = Peer.forTest("postgres")
-
-const scope = Effect.runSync(Scope.make())
-afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
-
-/** One server for all tests, from the first that needs it. */
-const server = Effect.runSync(
-  Effect.cached(Scope.extend(PostgresServer.make(peer._tag === "Present" ? peer.path : ""), scope).pipe(Effect.orDie))
-)
+const { peer, server } = onePostgres()
 
 let schemas = 0
 

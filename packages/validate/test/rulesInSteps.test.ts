@@ -3,7 +3,7 @@ import { create, fromBinary, toBinary, type DescMessage } from "@bufbuild/protob
 import { TypeRegistry } from "@effect-xds/proto"
 import { type Cluster, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import * as MessageSteps from "@effect-xds/proto/MessageSteps"
-import { BadResource } from "@effect-xds/testing"
+import { BadResource, LargeAssignment } from "@effect-xds/testing"
 import { Rules } from "@effect-xds/validate"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -78,23 +78,8 @@ describe("rules in steps", () => {
 })
 
 /** A cluster with so many endpoints, the last of which breaks a rule. */
-const cluster = (count: number): Cluster => {
-  const of = (portValue: number) => ({
-    hostIdentifier: {
-      case: "endpoint" as const,
-      value: {
-        address: {
-          address: {
-            case: "socketAddress" as const,
-            value: { address: "10.0.0.1", portSpecifier: { case: "portValue" as const, value: portValue } }
-          }
-        }
-      }
-    }
-  })
-  const lbEndpoints = Array.from({ length: count }, (_, index) => of(index === count - 1 ? 70_000 : 80))
-  return create(ClusterSchema, { name: "c", loadAssignment: { clusterName: "c", endpoints: [{ lbEndpoints }] } })
-}
+const cluster = (count: number): Cluster =>
+  create(ClusterSchema, { name: "c", loadAssignment: LargeAssignment.make(count, 70_000) })
 
 describe("★ no step does much", () => {
   const count = 10_000
