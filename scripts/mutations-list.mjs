@@ -7701,5 +7701,33 @@ export const mutations = [
     line: "while (next.done !== true && elapsed() < end)",
     becomes: "while (next.done !== true)",
     by: "packages/client/test/largeResources.test.ts"
+  },
+  {
+    fault: "SQLite by libsql: a transaction that could not begin keeps the connection at what it saw then",
+    file: "packages/store-sql/src/SqliteDriver.ts",
+    by: "packages/store-sql/test/sqlite.test.ts",
+    line: "handle.exec(sql)",
+    becomes: "run(prepared(sql), [])"
+  },
+  {
+    fault: "SQLite by libsql: a read that was held up keeps the connection at what it saw then",
+    file: "packages/store-sql/src/SqliteDriver.ts",
+    by: "packages/store-sql/test/sqlite.test.ts",
+    line: "if (isBusy(cause)) busy.push(() => statement.all(params))",
+    becomes: "if (isBusy(cause)) busy.push(() => undefined)"
+  },
+  {
+    fault: "a store on SQL: a defect ends the loop that follows the database",
+    file: "packages/store-sql/src/SqlStore.ts",
+    by: "packages/store-sql/test/faults.test.ts",
+    line: "Effect.matchEffect(orDefect(look), {",
+    becomes: "Effect.matchEffect(look, {"
+  },
+  {
+    fault: "a store on SQL: a write that meets a defect is never answered",
+    file: "packages/store-sql/src/internal/Writer.ts",
+    by: "packages/store-sql/test/faults.test.ts",
+    line: "Effect.either(orDefect(Effect.uninterruptible(this.alone(this.attempt(taken)))))",
+    becomes: "Effect.either(Effect.uninterruptible(this.alone(this.attempt(taken))))"
   }
 ]

@@ -25,9 +25,9 @@ const prepare = (driver: SqliteDriver.SqliteDriver, file: string) => {
     "CREATE TABLE t (id INTEGER PRIMARY KEY, body BLOB NOT NULL)",
     "BEGIN"
   ])
-    connection.all(sql, [])
+    connection.run(sql)
   for (let id = 0; id < rows; id++) connection.all("INSERT INTO t VALUES (?, ?)", [id, body])
-  connection.all("COMMIT", [])
+  connection.run("COMMIT")
   let next = rows
   return {
     close: () => connection.close(),
@@ -35,9 +35,9 @@ const prepare = (driver: SqliteDriver.SqliteDriver, file: string) => {
     commit: () =>
       elapsed(() => {
         for (let count = 0; count < commits; count++) {
-          connection.all("BEGIN IMMEDIATE", [])
+          connection.run("BEGIN IMMEDIATE")
           connection.all("INSERT INTO t VALUES (?, ?)", [next++, body])
-          connection.all("COMMIT", [])
+          connection.run("COMMIT")
         }
       }) / commits,
     /** Milliseconds of reading all rows, a page after the other. */

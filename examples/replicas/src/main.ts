@@ -88,7 +88,11 @@ const story = (envoy: string) =>
     yield* Effect.all([one.start, two.start], { concurrency: 2 })
     const backend = yield* Child.start("Backend", [])
     const ports = isPorts(backend.ready) ? backend.ready : { v1: 0, v2: 0 }
-    const { revision: first = 0 } = yield* one.ask({ ask: "begin", to: "v1", ports })
+    const begun = yield* one.ask({ ask: "begin", to: "v1", ports })
+    const first = begun.revision
+    if (first === undefined) {
+      return yield* new Seen.NotSeen({ what: "the first resources", instead: begun.error ?? "nothing" })
+    }
 
     /** Both Envoys and both gRPC clients; the first of each turns to A first, the second to B. */
     const clients = yield* Effect.all(

@@ -33,7 +33,7 @@ import { Replica } from "./internal/Replica.js"
 import * as Schema from "./internal/Schema.js"
 import * as States from "./internal/States.js"
 import * as Transaction from "./internal/Transaction.js"
-import { of as troubleOf } from "./internal/Trouble.js"
+import { of as troubleOf, orDefect } from "./internal/Trouble.js"
 import type { Trouble } from "./internal/Trouble.js"
 import { Writer } from "./internal/Writer.js"
 import type { Call, Next, Prepared } from "./internal/Writer.js"
@@ -224,7 +224,10 @@ export const make = (database: Database, options: Options = {}): Effect.Effect<S
     const interval = Duration.decode(options.interval ?? "1 second")
     const follow = Effect.suspend(() => {
       wake.unsafeClose()
-      return Effect.matchEffect(look, { onFailure: (found) => report(found), onSuccess: () => report(undefined) })
+      return Effect.matchEffect(orDefect(look), {
+        onFailure: (found) => report(found),
+        onSuccess: () => report(undefined)
+      })
     })
     yield* Effect.forkScoped(
       Effect.forever(Effect.zipRight(Effect.raceFirst(wake.await, Effect.sleep(interval)), follow))
@@ -392,7 +395,9 @@ const claim = (database: Database, { writers }: Options, name: string): Effect.E
     release: Transaction.within(
       database,
       2_000,
-      Effect.ignore(sql`UPDATE xds_head SET writer = NULL WHERE id = 1 AND epoch = ${epoch}`)
+      Effect.ignore(
+        Transaction.run(database, "write", sql`UPDATE xds_head SET writer = NULL WHERE id = 1 AND epoch = ${epoch}`)
+      )
     )
   }))
 }

@@ -80,9 +80,9 @@ const open = (
         const connection = driver.open(file)
         try {
           // Nobody waits for a lock on the event loop. Every commit is on the disk when it returns.
-          connection.all("PRAGMA busy_timeout = 0", [])
-          connection.all("PRAGMA journal_mode = WAL", [])
-          connection.all("PRAGMA synchronous = FULL", [])
+          connection.run("PRAGMA busy_timeout = 0")
+          connection.run("PRAGMA journal_mode = WAL")
+          connection.run("PRAGMA synchronous = FULL")
           return connection
         } catch (cause) {
           connection.close()
@@ -122,7 +122,9 @@ export const make = (options: Options): Effect.Effect<Database, OpenError, Scope
       executeRaw: all,
       executeValues: (sql, params) =>
         Effect.map(all(sql, params), (rows) => rows.map((row): ReadonlyArray<unknown> => Object.values(row))),
-      executeUnprepared: (sql, params) => all(sql, params),
+      // BEGIN, COMMIT and ROLLBACK.
+      executeUnprepared: (sql, params) =>
+        params.length > 0 ? all(sql, params) : Effect.try({ try: () => (raw.run(sql), []), catch: errorOf }),
       executeStream: () => Stream.fail(new SqlError({ message: "a stream of rows is not supported" }))
     }
     const mutex = yield* Effect.makeSemaphore(1)

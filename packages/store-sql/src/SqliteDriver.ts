@@ -10,8 +10,13 @@
  * @since 0.1.0
  */
 export interface Connection {
-  /** Runs one statement and returns its rows, which have their columns as properties; throws what the driver throws. */
+  /**
+   * Runs one statement and returns its rows, which have their columns as properties; throws what the driver throws. A
+   * statement that writes is given only inside a transaction that began as one that writes.
+   */
   readonly all: (sql: string, params: ReadonlyArray<unknown>) => ReadonlyArray<object>
+  /** Runs one statement without parameters, whose rows do not matter. When it throws, nothing of it is left. */
+  readonly run: (sql: string) => void
   readonly close: () => void
 }
 
@@ -35,6 +40,7 @@ interface Statement {
 
 interface Handle {
   readonly prepare: (sql: string) => Statement
+  readonly exec: (sql: string) => unknown
   readonly close: () => void
 }
 
@@ -57,8 +63,31 @@ const oneByOne: Run = (statement, params) =>
     params.map((param) => (param instanceof Uint8Array && param.length === 0 ? noBytes : param))
   )
 
-/** Parameters are an array: `libsql` ends the process when the only one is a buffer that is given alone. */
-const asArray: Run = (statement, params) => statement.all(params)
+const isBusy = (cause: unknown): boolean =>
+  cause instanceof Error && "code" in cause && typeof cause.code === "string" && cause.code.startsWith("SQLITE_BUSY")
+
+/**
+ * For `libsql` (0.5). Parameters are an array: it ends the process when the only one is a buffer that is given alone.
+ *
+ * It does not reset a prepared statement that fails because the database is locked. Until that runs again, the connection may
+ * keep the state that it sees, and never see a change of another one. So it runs again before the next statement; only reads
+ * can fail so, since a transaction that writes has the lock.
+ */
+const resetting = (): Run => {
+  const busy: Array<() => unknown> = []
+  return (statement, params) => {
+    for (let again = busy.at(-1); again !== undefined; again = busy.at(-1)) {
+      again()
+      busy.pop()
+    }
+    try {
+      return statement.all(params)
+    } catch (cause) {
+      if (isBusy(cause)) busy.push(() => statement.all(params))
+      throw cause
+    }
+  }
+}
 
 const asReader: Run = (statement, params) => {
   if (statement.reader !== false) return statement.all(params)
@@ -77,6 +106,9 @@ const connect = (handle: Handle, run: Run): Connection => {
   }
   return {
     all: (sql, params) => run(prepared(sql), params),
+    run: (sql) => {
+      handle.exec(sql)
+    },
     close: () => {
       statements.clear()
       handle.close()
@@ -118,7 +150,7 @@ export const node = async (): Promise<SqliteDriver | undefined> => {
  */
 export const libsql = async (): Promise<SqliteDriver | undefined> => {
   const Database = constructorOf(await import("libsql"), "default")
-  return Database && { name: "libsql", open: (file) => connect(new Database(file), asArray) }
+  return Database && { name: "libsql", open: (file) => connect(new Database(file), resetting()) }
 }
 
 /**

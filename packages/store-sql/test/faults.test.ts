@@ -62,6 +62,35 @@ describe("a database that fails in the middle", () => {
     })
   )
 
+  live("a defect in the middle: a write fails with words, and the database is followed again after it", () =>
+    Effect.gen(function* () {
+      const { open, sound } = yield* faulty
+      const database = yield* open
+      const bad = { write: true, read: false }
+      const store = yield* SqlStore.make(
+        {
+          ...database,
+          notify: Effect.suspend(() => (bad.write ? Effect.die(new Error("a word")) : database.notify)),
+          get sql() {
+            if (bad.read) throw new Error("another word")
+            return database.sql
+          }
+        },
+        { writeTimeout: "100 millis", interval: "20 millis" }
+      )
+      expect((yield* failing(store.set("g", clusters("a")))).message).toContain("a defect: a word; please report it")
+      bad.write = false
+      yield* store.set("g", clusters("a"))
+      const other = yield* opened(sound)
+      bad.read = true
+      yield* other.set("h", clusters("b"))
+      yield* until(() => Effect.runSync(store.status).trouble?.detail.includes("another word") === true)
+      bad.read = false
+      yield* until(() => namesOf(store, "h")?.join() === "b")
+      expect((yield* store.status).trouble).toBeUndefined()
+    })
+  )
+
   live("a full disk: the write fails with words after its time, serving goes on, and the next write is fine", () =>
     Effect.gen(function* () {
       const { open, plan } = yield* faulty

@@ -63,6 +63,56 @@ describe("drivers of SQLite", () => {
     expect(() => connection.all("SELECT missing", [])).toThrow(/no such column/)
     connection.close()
   })
+
+  /** Two connections to a new file, each of which sees what the other one writes. */
+  const pairOf = (driver: SqliteDriver.SqliteDriver, file: string, mode: "WAL" | "DELETE") => {
+    const [one, other] = [driver.open(file), driver.open(file)]
+    for (const each of [one, other]) {
+      each.run("PRAGMA busy_timeout = 0")
+      each.run(`PRAGMA journal_mode = ${mode}`)
+    }
+    one.run("CREATE TABLE t (id INTEGER)")
+    let count = 0
+    const seen = () => Number(Object.values(other.all("SELECT count(*) FROM t", [])[0] ?? {})[0])
+    const expectWrites = () => {
+      for (const connection of [one, other, one]) {
+        connection.run("BEGIN IMMEDIATE")
+        connection.all("INSERT INTO t VALUES (?)", [count++])
+        connection.run("COMMIT")
+        expect(seen()).toBe(count)
+      }
+      one.close()
+      other.close()
+    }
+    return { one, other, seen, expectWrites }
+  }
+
+  const inFolder = (work: (path: string) => void) => Effect.runPromise(Effect.scoped(Effect.map(folder, work)))
+
+  it.each(drivers)("%s: a transaction that could not begin leaves nothing behind", (_, driver) =>
+    inFolder((path) => {
+      if (driver === undefined) return
+      const { expectWrites, one, other } = pairOf(driver, join(path, "a.db"), "WAL")
+      one.run("BEGIN IMMEDIATE")
+      expect(() => other.run("BEGIN IMMEDIATE")).toThrow(/locked/)
+      one.run("COMMIT")
+      expectWrites()
+    })
+  )
+
+  it.each(drivers)("%s: reads that were held up leave nothing behind", (_, driver) =>
+    inFolder((path) => {
+      if (driver === undefined) return
+      const { expectWrites, one, other, seen } = pairOf(driver, join(path, "b.db"), "DELETE")
+      const last = () => other.all("SELECT max(id) FROM t WHERE id > ?", [0])
+      expect(last()).toHaveLength(1)
+      // The file is another one's alone, as while it is opened or mended.
+      one.run("BEGIN EXCLUSIVE")
+      for (const read of [last, last, seen]) expect(read).toThrow(/locked/)
+      one.run("COMMIT")
+      expectWrites()
+    })
+  )
 })
 
 for (const [name, driver] of drivers) {

@@ -10,6 +10,7 @@ import * as GroupDifference from "./GroupDifference.js"
 import * as Log from "./Log.js"
 import type { Replica, Since } from "./Replica.js"
 import * as Transaction from "./Transaction.js"
+import { orDefect } from "./Trouble.js"
 import type { Trouble } from "./Trouble.js"
 
 /** Changes after which a group gets a checkpoint. */
@@ -57,7 +58,7 @@ export class Housekeeper {
         this.forget()
       )
     })
-    const quietly = Effect.catchAll(work, (error) =>
+    const quietly = Effect.catchAll(orDefect(work), (error) =>
       Effect.logDebug(`${this.database.name}: no checkpoint: ${error.message}`)
     )
     return Effect.asVoid(Effect.forkScoped(Effect.forever(Effect.zipRight(this.wake.await, quietly))))

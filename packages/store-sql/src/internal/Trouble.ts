@@ -1,6 +1,7 @@
 /** Why the log cannot be read or written, as the parts of a store tell each other. */
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
 
 /**
  * - `Away`: the database does not answer, or failed; it is tried again
@@ -58,3 +59,9 @@ export const of = (error: SqlError): Trouble => {
     detail: `${words}${code === undefined ? "" : (advice[code] ?? "")}`
   })
 }
+
+/** A mistake of ours, or of what is given to us, is a trouble as well: the loop that meets it goes on, and tells it. */
+export const orDefect = <A, E>(work: Effect.Effect<A, E>): Effect.Effect<A, E | Trouble> =>
+  Effect.catchAllDefect(work, (defect) =>
+    Effect.fail(new Trouble({ kind: "Away", detail: `a defect: ${wordsOf(defect)}; please report it` }))
+  )

@@ -25,7 +25,7 @@ import * as Log from "./Log.js"
 import * as Monotonic from "./Monotonic.js"
 import type { Replica } from "./Replica.js"
 import * as Transaction from "./Transaction.js"
-import { of as troubleOf, Trouble } from "./Trouble.js"
+import { of as troubleOf, orDefect, Trouble } from "./Trouble.js"
 
 /** What a call makes of a group; `undefined`: it is cleared. */
 export interface Next {
@@ -209,13 +209,16 @@ export class Writer {
     const taken = this.take()
     if (taken.length === 0) return Effect.void
     for (const waiting of taken) waiting.isTaken = true
-    return Effect.flatMap(Effect.either(Effect.uninterruptible(this.alone(this.attempt(taken)))), (attempted) => {
-      for (const waiting of taken) waiting.isTaken = false
-      if (Either.isRight(attempted)) return this.drain(0)
-      return Effect.flatMap(this.failed(taken, attempted.left), () =>
-        Effect.zipRight(Effect.sleep(Math.min(250, 2 ** failures)), this.drain(Math.min(failures + 1, 10)))
-      )
-    })
+    return Effect.flatMap(
+      Effect.either(orDefect(Effect.uninterruptible(this.alone(this.attempt(taken))))),
+      (attempted) => {
+        for (const waiting of taken) waiting.isTaken = false
+        if (Either.isRight(attempted)) return this.drain(0)
+        return Effect.flatMap(this.failed(taken, attempted.left), () =>
+          Effect.zipRight(Effect.sleep(Math.min(250, 2 ** failures)), this.drain(Math.min(failures + 1, 10)))
+        )
+      }
+    )
   }
 
   /** After an attempt that failed: those whose time is over get an error, the others are tried again. */

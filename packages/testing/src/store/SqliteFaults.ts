@@ -9,6 +9,7 @@ interface Driver {
   readonly name: string
   readonly open: (file: string) => {
     readonly all: (sql: string, params: ReadonlyArray<unknown>) => ReadonlyArray<object>
+    readonly run: (sql: string) => void
     readonly close: () => void
   }
 }
@@ -33,15 +34,17 @@ export interface Fault {
 export const make = (driver: Driver, faultOf: (sql: string) => Fault | undefined): Driver => ({
   name: `${driver.name} with faults`,
   open: (file) => {
-    const { all, close } = driver.open(file)
+    const { all, close, run } = driver.open(file)
+    const faulty = <A>(sql: string, work: () => A): A => {
+      const fault = faultOf(sql)
+      if (fault === undefined) return work()
+      if (fault.when === "after") work()
+      throw Object.assign(new Error(`${fault.code} on purpose`), { code: fault.code })
+    }
     return {
       close,
-      all: (sql, params) => {
-        const fault = faultOf(sql)
-        if (fault === undefined) return all(sql, params)
-        if (fault.when === "after") all(sql, params)
-        throw Object.assign(new Error(`${fault.code} on purpose`), { code: fault.code })
-      }
+      all: (sql, params) => faulty(sql, () => all(sql, params)),
+      run: (sql) => faulty(sql, () => run(sql))
     }
   }
 })
