@@ -7729,5 +7729,19 @@ export const mutations = [
     by: "packages/store-sql/test/faults.test.ts",
     line: "Effect.either(orDefect(Effect.uninterruptible(this.alone(this.attempt(taken)))))",
     becomes: "Effect.either(Effect.uninterruptible(this.alone(this.attempt(taken))))"
+  },
+  {
+    fault: "a store on SQL: a group is read in the middle of a compaction",
+    file: "packages/store-sql/src/SqlStore.ts",
+    by: "packages/store-sql/test/faults.test.ts",
+    line: '(work) => Transaction.run(database, "read", work),',
+    becomes: "(work) => Transaction.within(database, 30_000, work),"
+  },
+  {
+    fault: "a store on SQL: a log that is compacted while it is read is called damaged",
+    file: "packages/store-sql/src/internal/Log.ts",
+    by: "packages/store-sql/test/faults.test.ts",
+    line: 'if (rows.length === 0) return yield* Effect.fail(new Trouble({ kind: "Away", detail: gone }))',
+    becomes: "if (rows.length < 0) return"
   }
 ]

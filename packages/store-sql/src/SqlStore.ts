@@ -287,7 +287,8 @@ export const make = (database: Database, options: Options = {}): Effect.Effect<S
         const oldest = yield* Log.oldest(database, group)
         return yield* Effect.fail(new RevisionNotFound({ group, revision, latest, oldest }))
       }).pipe(
-        (work) => Transaction.within(database, 30_000, work),
+        // One state of the database: the log may be compacted meanwhile.
+        (work) => Transaction.run(database, "read", work),
         Effect.catchIf(
           (error): error is SqlError | Trouble => error._tag !== "RevisionNotFound",
           (error) => Effect.fail(unavailable(group)(error))

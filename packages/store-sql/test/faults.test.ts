@@ -1,3 +1,4 @@
+import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as Sqlite from "@effect-xds/store-sql/Sqlite"
 import * as SqliteDriver from "@effect-xds/store-sql/SqliteDriver"
 import * as SqlStore from "@effect-xds/store-sql/SqlStore"
@@ -88,6 +89,63 @@ describe("a database that fails in the middle", () => {
       bad.read = false
       yield* until(() => namesOf(store, "h")?.join() === "b")
       expect((yield* store.status).trouble).toBeUndefined()
+    })
+  )
+
+  /** Hides a change before its parts are read, as compaction does; and shows it again. */
+  const hiding = Effect.map(faulty, ({ file, open, plan, sound }) => {
+    let isHidden = false
+    const turn = (own: SqliteDriver.SqliteDriver, revision: number) => {
+      const other = own.open(file)
+      other.run("BEGIN IMMEDIATE")
+      for (const table of ["xds_change", "xds_part"])
+        other.all(`UPDATE ${table} SET revision = -revision WHERE ABS(revision) = ?`, [revision])
+      other.run("COMMIT")
+      other.close()
+      isHidden = !isHidden
+    }
+    return {
+      open,
+      sound,
+      isHidden: () => isHidden,
+      hide: (own: SqliteDriver.SqliteDriver, revision: number) => {
+        plan.fault = (sql) => {
+          if (!isHidden && sql.includes("SELECT body FROM xds_part")) turn(own, revision)
+          return undefined
+        }
+      },
+      show: (own: SqliteDriver.SqliteDriver, revision: number) => {
+        plan.fault = () => undefined
+        turn(own, revision)
+      }
+    }
+  })
+
+  live("a log that is compacted while a group is read: the group as it was", () =>
+    Effect.gen(function* () {
+      const { hide, isHidden, open } = yield* hiding
+      const store = yield* opened(open)
+      yield* store.set("g", many(3_000, "x".repeat(100)))
+      const { revision } = yield* store.set("g", clusters("a"))
+      hide(yield* driver, revision - 1)
+      const { own } = yield* store.at("g", revision - 1)
+      expect(isHidden()).toBe(true)
+      expect(ResourceGroup.all(own)).toHaveLength(3_000)
+    })
+  )
+
+  live("a log that is compacted while it is followed: no damage, and it is read again", () =>
+    Effect.gen(function* () {
+      const { hide, open, show, sound } = yield* hiding
+      const own = yield* driver
+      const store = yield* opened(open)
+      const other = yield* opened(sound)
+      hide(own, 1)
+      yield* other.set("g", many(3_000, "x".repeat(100)))
+      yield* until(() => Effect.runSync(store.status).trouble !== undefined)
+      expect((yield* store.status).trouble?.detail).toBe("changes went while they were read")
+      show(own, 1)
+      yield* until(() => namesOf(store, "g")?.length === 3_000)
     })
   )
 

@@ -3,8 +3,13 @@ import type { Buffer } from "node:buffer"
 
 const nothing = new Uint8Array(0)
 
+/** Bytes of the memory that small byte strings share. */
+const room = 8_192
+
 export class ByteReader {
   private at = 0
+  private shared = new ArrayBuffer(0)
+  private filled = 0
   /** The first mistake; `undefined`: there was none yet. */
   mistake: string | undefined
 
@@ -37,10 +42,20 @@ export class ByteReader {
     return this.from.toString("utf8", from, to)
   }
 
-  /** A copy, so that the row that it was in is not kept. */
+  /** A copy, so that the row that it was in is not kept. Small ones share memory, of which each keeps at most 8 KB. */
   bytes(): Uint8Array {
     const [from, to] = this.span()
-    return from === to ? nothing : new Uint8Array(this.from.subarray(from, to))
+    const length = to - from
+    if (length === 0) return nothing
+    if (length > room / 8) return new Uint8Array(this.from.subarray(from, to))
+    if (length > this.shared.byteLength - this.filled) {
+      this.shared = new ArrayBuffer(Math.min(room, this.from.length - from))
+      this.filled = 0
+    }
+    const copy = new Uint8Array(this.shared, this.filled, length)
+    this.filled += length
+    this.from.copy(copy, 0, from, to)
+    return copy
   }
 
   fail(mistake: string): 0 {

@@ -189,6 +189,9 @@ export const ofTokens = (
 /** The kinds of bodies. */
 export type Owner = "change" | "checkpoint"
 
+/** The words of a trouble that passes: the next look reads what is there. */
+export const gone = "changes went while they were read"
+
 const kindOf: Readonly<Record<Owner, number>> = { change: 0, checkpoint: 1 }
 
 /** The whole body of a row, from its parts. */
@@ -210,6 +213,11 @@ export const bodyOf = (
     }
     const whole = Buffer.concat(pieces)
     if (whole.length === size) return whole
+    const rows = yield* owner === "change"
+      ? sql`SELECT revision FROM xds_change WHERE revision = ${revision}`
+      : sql`SELECT revision FROM xds_checkpoint WHERE revision = ${revision}`
+    // The log was compacted since the row was read.
+    if (rows.length === 0) return yield* Effect.fail(new Trouble({ kind: "Away", detail: gone }))
     const detail = `revision ${revision}: ${whole.length} of ${size} bytes are there`
     return yield* Effect.fail(new Trouble({ kind: "Damaged", detail }))
   })

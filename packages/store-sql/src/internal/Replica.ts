@@ -113,7 +113,7 @@ export class Replica {
       body: () =>
         Effect.flatMap(Log.after(database, this.revision), (rows) =>
           rows.length === 0
-            ? Effect.fail(new Trouble({ kind: "Away", detail: "changes went while they were read" }))
+            ? Effect.fail(new Trouble({ kind: "Away", detail: Log.gone }))
             : Effect.forEach(rows, (row) => this.next(row), { discard: true })
         ),
       step: () => undefined
@@ -122,8 +122,7 @@ export class Replica {
 
   /** Applies the next row of the log. */
   private next(row: Log.Row): Effect.Effect<void, SqlError | Trouble> {
-    if (row.revision !== this.revision + 1)
-      return Effect.fail(new Trouble({ kind: "Away", detail: "changes went while they were read" }))
+    if (row.revision !== this.revision + 1) return Effect.fail(new Trouble({ kind: "Away", detail: Log.gone }))
     if (row.chain !== Log.chainOf(this.chain, row.digest))
       return Effect.fail(
         diverged(

@@ -63,6 +63,11 @@ const tables = (bytes: "BLOB" | "BYTEA"): ReadonlyArray<string> => [
   )`
 ]
 
+/** To compress a body takes PostgreSQL as long as to write it, and readers wait for that. */
+const storage: ReadonlyArray<string> = ["xds_change", "xds_checkpoint", "xds_part"].map(
+  (table) => `ALTER TABLE ${table} ALTER COLUMN body SET STORAGE EXTERNAL`
+)
+
 const exists = ({ dialect, sql }: Database): Effect.Effect<boolean, SqlError> =>
   Effect.map(
     dialect === "sqlite"
@@ -92,7 +97,8 @@ export const prepare = (database: Database): Effect.Effect<void, SqlError | Trou
   const create = Effect.gen(function* () {
     if (dialect === "postgres") yield* sql`SELECT pg_advisory_xact_lock(7090871042)`
     if (yield* isReady) return
-    for (const table of tables(dialect === "sqlite" ? "BLOB" : "BYTEA")) yield* sql.unsafe(table)
+    const made = dialect === "sqlite" ? tables("BLOB") : [...tables("BYTEA"), ...storage]
+    for (const statement of made) yield* sql.unsafe(statement)
     yield* sql`INSERT INTO xds_head (id, schema_version, store, revision, chain, floor, epoch, writer)
       VALUES (1, ${version}, ${randomUUID()}, 0, '', 0, 1, NULL)`
   })
