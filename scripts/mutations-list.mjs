@@ -7743,5 +7743,33 @@ export const mutations = [
     by: "packages/store-sql/test/faults.test.ts",
     line: 'if (rows.length === 0) return yield* Effect.fail(new Trouble({ kind: "Away", detail: gone }))',
     becomes: "if (rows.length < 0) return"
+  },
+  {
+    fault: "rules on bytes: a field that must be there is not looked for",
+    file: "packages/validate/src/internal/EncodedRules.ts",
+    by: "packages/validate/test/encodedRules.test.ts",
+    line: "return needed === 0\n",
+    becomes: "return true\n"
+  },
+  {
+    fault: "rules on bytes: pieces of one message are looked at one by one",
+    file: "packages/validate/src/internal/EncodedRules.ts",
+    by: "packages/validate/test/encodedRules.test.ts",
+    line: "if (number <= last) return false",
+    becomes: "if (number < 0) return false"
+  },
+  {
+    fault: "rules on bytes: a list may be of any length",
+    file: "packages/validate/src/internal/EncodedRules.ts",
+    by: "packages/validate/test/encodedRules.test.ts",
+    line: "return count >= least && count <= most",
+    becomes: "return count > 0"
+  },
+  {
+    fault: "rules on bytes: an Any without a value passes",
+    file: "packages/validate/src/internal/EncodedRules.ts",
+    by: "packages/validate/test/encodedRules.test.ts",
+    line: "return type === undefined || this.#content(type, end, depth)",
+    becomes: "return true"
   }
 ]

@@ -26,6 +26,13 @@ export interface Fault {
 }
 
 /**
+ * Whether bytes are a message of the type for sure. `false` says nothing: {@link fault} does.
+ *
+ * @since 0.1.0
+ */
+export const isMessage = (schema: DescMessage, bytes: Uint8Array): boolean => MessageWalk.isMessage(schema, bytes)
+
+/**
  * The first fault of bytes that are no message of the type; `undefined`: none.
  *
  * @since 0.1.0

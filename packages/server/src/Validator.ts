@@ -163,7 +163,8 @@ class Pass {
     if (loaded === undefined) return this.after(load, inspected, loop)
     const { rules } = loaded
     const options = { maxFaults: this.faults, off: this.off, now: this.now }
-    if (large === undefined) return this.take(rules.attempt(type, content, options), inspected, loop)
+    // Of bytes, which clients will see, it mostly takes a look without making the message.
+    if (large === undefined) return this.take(rules.attempt(type, resource.value, options), inspected, loop)
     const work = rules.attemptInSteps(type, content, options, large)
     return Effect.flatMap(Slice.steps(loop, work), (result) => this.take(result, inspected, loop) ?? Effect.void)
   }

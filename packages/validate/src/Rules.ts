@@ -16,6 +16,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { Fault } from "./Fault.js"
 import { InvalidMessage } from "./InvalidMessage.js"
+import * as EncodedRules from "./internal/EncodedRules.js"
 import * as MessageRules from "./internal/MessageRules.js"
 import { Report, run, type TypeOf } from "./internal/Report.js"
 import * as Turns from "./internal/Turns.js"
@@ -178,6 +179,11 @@ export const attempt = (
   options: Options & { readonly now: number }
 ): Result | ReadonlySet<string> => {
   const missing = new Set<string>()
+  if (value instanceof Uint8Array) {
+    const sure = begun(options, options.now, missing)
+    if (EncodedRules.pass(type, value, sure)) return answerOf(sure, missing)
+    missing.clear()
+  }
   const report = begun(options, options.now, missing)
   guarded(report, () => {
     if (value instanceof Uint8Array) MessageRules.decoded(type, value, report)

@@ -6,14 +6,27 @@ import { isProperties, type Properties } from "./Properties.js"
 /** Items of one step; of these none is large. */
 const atOnce = 16
 
+interface Limits {
+  readonly least: bigint | undefined
+  readonly most: bigint | undefined
+}
+
+const unlimited: Limits = { least: undefined, most: undefined }
+
+/** How many items a list may have. */
+export const itemsOf = (rules: RepeatedRules | undefined): Limits =>
+  rules === undefined ? unlimited : { least: given(rules, "minItems"), most: given(rules, "maxItems") }
+
+/** How many pairs a map may have. */
+export const pairsOf = (rules: MapRules | undefined): Limits =>
+  rules === undefined ? unlimited : { least: given(rules, "minPairs"), most: given(rules, "maxPairs") }
+
 export const lists = (rules: RepeatedRules | undefined, item: Check | undefined): Check | undefined => {
-  const least = rules === undefined ? undefined : given(rules, "minItems")
-  const most = rules === undefined ? undefined : given(rules, "maxItems")
   const isUnique = rules?.unique ?? false
-  const size = sizeCheck("repeated", "item", least, most)
+  const size = sizeCheck("repeated", "item", itemsOf(rules))
   if (size === undefined && !isUnique && item === undefined) return undefined
   /** The items that are checked one by one. */
-  const itemsOf = (value: unknown, report: Report): ReadonlyArray<unknown> => {
+  const checked = (value: unknown, report: Report): ReadonlyArray<unknown> => {
     if (!Array.isArray(value)) {
       notA(report, "a list", value)
       return []
@@ -24,7 +37,7 @@ export const lists = (rules: RepeatedRules | undefined, item: Check | undefined)
   }
   return withSteps(
     (value, report) => {
-      const items = itemsOf(value, report)
+      const items = checked(value, report)
       const seen = isUnique ? new Set<unknown>() : undefined
       for (let index = 0; index < items.length && !report.isFull; index++) {
         const before = report.found.length
@@ -34,7 +47,7 @@ export const lists = (rules: RepeatedRules | undefined, item: Check | undefined)
       }
     },
     function* (value, report, large) {
-      const items = itemsOf(value, report)
+      const items = checked(value, report)
       const seen = isUnique ? new Set<unknown>() : undefined
       for (let index = 0; index < items.length && !report.isFull; index++) {
         if (index % atOnce === atOnce - 1) yield
@@ -58,8 +71,7 @@ const unique = (item: unknown, seen: Set<unknown>, report: Report): void => {
 const sizeCheck = (
   kind: "repeated" | "map",
   unit: "item" | "pair",
-  least: bigint | undefined,
-  most: bigint | undefined
+  { least, most }: Limits
 ): ((size: number, report: Report) => void) | undefined => {
   if (least === undefined && most === undefined) return undefined
   const problem =
@@ -86,12 +98,7 @@ export const maps = (
   element: Check | undefined,
   isKeyText: boolean
 ): Check | undefined => {
-  const size = sizeCheck(
-    "map",
-    "pair",
-    rules === undefined ? undefined : given(rules, "minPairs"),
-    rules === undefined ? undefined : given(rules, "maxPairs")
-  )
+  const size = sizeCheck("map", "pair", pairsOf(rules))
   const isDense = rules?.noSparse ?? false
   if (size === undefined && !isDense && key === undefined && element === undefined) return undefined
   /** The keys of the entries that are checked one by one. */

@@ -32,7 +32,8 @@ const anyName = "google.protobuf.Any"
 const isWellKnown = ({ typeName }: DescMessage): boolean =>
   typeName.startsWith("google.protobuf.") && typeName !== anyName
 
-const isOff = (type: DescMessage): boolean => getOption(type, disabled) || getOption(type, ignored)
+/** Whether nothing in a message of the type is checked. */
+export const isOff = (type: DescMessage): boolean => getOption(type, disabled) || getOption(type, ignored)
 
 // Descriptors never change, so one table serves everyone.
 const known = new WeakMap<DescMessage, MessageRules>()
@@ -124,7 +125,8 @@ const named = (field: DescField, check: Check): Check => {
   )
 }
 
-const fieldCheck = (field: DescField): Check | undefined => {
+/** The check of a field, in the message that it is in; `undefined`: there is nothing that it could break. */
+export const fieldCheck = (field: DescField): Check | undefined => {
   const check = valueOf(field)
   if (check === undefined) return undefined
   const { localName } = field
@@ -177,7 +179,7 @@ const oneofCheck = (oneof: DescOneof): Check | undefined => {
 }
 
 /** The check of a field's value, list or map; `undefined`: there is nothing that it could break. */
-const valueOf = (field: DescField): Check | undefined => {
+export const valueOf = (field: DescField): Check | undefined => {
   const rules = getOption(field, rulesOption)
   switch (field.fieldKind) {
     case "scalar":
@@ -209,7 +211,8 @@ interface Element {
   readonly message: DescMessage | undefined
 }
 
-const elementCheck = (rules: FieldRules | undefined, element: Element): Check | undefined => {
+/** The check of an item of a list, or of the value of a map's entry. */
+export const elementCheck = (rules: FieldRules | undefined, element: Element): Check | undefined => {
   if (element.message !== undefined) return messageCheck(rules, element.message, false)
   if (rules === undefined) return undefined
   return element.enum === undefined ? scalarCheck(rules) : enumCheck(rules, element.enum)
@@ -254,7 +257,7 @@ const requiredRule = ({ message, type }: FieldRules): string | undefined => {
 
 /** @param isUnwrapped a wrapper is its value in protobuf-es, but in oneofs, lists and maps */
 const messageCheck = (rules: FieldRules | undefined, type: DescMessage, isUnwrapped: boolean): Check | undefined => {
-  const inside = rules === undefined ? insideCheck(undefined, type) : contentCheck(rules, type, isUnwrapped)
+  const inside = insideOf(rules, type, isUnwrapped)
   const rule = rules && requiredRule(rules)
   if (rule === undefined) return inside
   return withSteps((value, report) => {
@@ -262,6 +265,10 @@ const messageCheck = (rules: FieldRules | undefined, type: DescMessage, isUnwrap
     else inside?.(value, report)
   }, inside?.inSteps)
 }
+
+/** The check of a message that is there. */
+export const insideOf = (rules: FieldRules | undefined, type: DescMessage, isUnwrapped: boolean): Check | undefined =>
+  rules === undefined ? insideCheck(undefined, type) : contentCheck(rules, type, isUnwrapped)
 
 const contentCheck = (rules: FieldRules, type: DescMessage, isUnwrapped: boolean): Check | undefined => {
   if (isWrapperDesc(type)) {
