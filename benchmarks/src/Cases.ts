@@ -1,6 +1,6 @@
 /** The named cases. */
 import { setTimeout } from "node:timers/promises"
-import type { Bench, Setup } from "./Bench.js"
+import type { Bench, Session, Setup } from "./Bench.js"
 import { check } from "./Bench.js"
 import { CaseError } from "./Child.js"
 import * as Fixtures from "./Fixtures.js"
@@ -197,6 +197,82 @@ const firstSync: Case = {
         { ...row, label: `${label}, again to the same server`, measurements: again, targets: [] }
       )
     }
+    return rows
+  }
+}
+
+/** What a peer costs in a process of its own for each repeat. */
+const inFresh = async (
+  bench: Bench,
+  setup: Setup,
+  peer: ServerPeer,
+  measure: (session: Session) => Promise<number>
+): Promise<Measurement> => {
+  const values: Array<number> = []
+  const { repeats } = bench.settings
+  for (let repeat = 0; repeat < repeats; repeat++) {
+    await bench.with(peer, setup, (session) =>
+      bench.profiled(session.server, async () => {
+        values.push(await measure(session))
+      })
+    )
+    bench.progress(`${repeat + 1} of ${repeats}`)
+  }
+  return measured(values)
+}
+
+const fresh: Case = {
+  name: "fresh",
+  title: "a herd of incremental streams at a process that has just started, which has compiled nothing yet",
+  run: async (bench) => {
+    const streams = bench.size(1000, 200)
+    const peers = ["ours", "gcp-linear", "bare"] as const
+    const rows: Array<Row> = []
+    for (const connections of [20, streams]) {
+      const setup = { kind: "clusters", count: 10, streams, connections, incremental: true } as const
+      const label = `10 clusters, ${number(streams)} new streams, ${connectionsOf(setup)}`
+      const measurements = await bench.each(peers, label, (peer) =>
+        inFresh(bench, setup, peer, (session) => bench.connect(session, setup))
+      )
+      const targets = [ratio("gcp-linear", 2)]
+      rows.push({ label, figure: "server CPU in all", unit: "ms", measurements, targets, notes: [] })
+    }
+    const named = {
+      kind: "assignments",
+      count: streams * 10,
+      streams,
+      connections: 20,
+      incremental: true,
+      named: { perStream: 100, stride: 10 }
+    } as const
+    const label = `${number(named.count)} assignments, ${number(streams)} new streams ask for 100 of them each, 20 connections`
+    const update: Partial<Record<Peer, Measurement>> = {}
+    const measurements = await bench.each(["ours", "gcp-linear"], label, async (peer) => {
+      const updates: Array<number> = []
+      const first = await inFresh(bench, named, peer, async (session) => {
+        const cpu = await bench.connect(session, named)
+        const expected = { streams: 10, resources: 1 }
+        const third = [1, 2, 3].map((index) => bench.changed("assignments", index * 100))
+        for (const change of third) await session.server.prepare([change])
+        await bench.update(session, expected)
+        const before = await bench.update(session, expected)
+        updates.push((await bench.update(session, expected)) - before)
+        return cpu
+      })
+      update[peer] = both(update[peer], measured(updates))
+      return first
+    })
+    const row = { unit: "ms", notes: [] } as const
+    rows.push(
+      { ...row, label, figure: "server CPU in all", measurements, targets: [ratio("gcp-linear", 1.2)] },
+      {
+        ...row,
+        label: `${number(named.count)} assignments, the third change of one after that, 10 streams concerned`,
+        figure: "server CPU per update",
+        measurements: update,
+        targets: [ratio("gcp-linear", 1)]
+      }
+    )
     return rows
   }
 }
@@ -585,6 +661,7 @@ export const all: ReadonlyArray<Case> = [
   fullState,
   namedAssignments,
   firstSync,
+  fresh,
   idleMemory,
   reconnect,
   message,
