@@ -103,7 +103,7 @@ export const serve = CommandLine.command({
     filesOut: CommandLine.text("DIR", "Also writes each group as files for Envoy's path_config_source", undefined),
     store: storeOption(
       "Keeps the groups there, and serves what is there: the files of DIR are put into it, and other processes with " +
-        "the same URL serve and change it, too. Rules over a group are not checked then"
+        "the same URL serve and change it, too"
     ),
     groupBy: CommandLine.parsed(
       "cluster|id|metadata.KEY",
