@@ -162,7 +162,7 @@ class Pass {
     if (this.more || this.good.has(resource.fingerprint)) return undefined
     if (loaded === undefined) return this.after(load, inspected, loop)
     const { rules } = loaded
-    const options = { maxFaults: this.faults, off: this.off, now: this.now }
+    const options = { maxFaults: this.faults, off: this.off, now: this.now, isMessage: true }
     // Of bytes, which clients will see, it mostly takes a look without making the message.
     if (large === undefined) return this.take(rules.attempt(type, resource.value, options), inspected, loop)
     const work = rules.attemptInSteps(type, content, options, large)

@@ -33,6 +33,8 @@ export interface Options {
   readonly insideAny?: boolean | undefined
   /** Rules that may be broken, by their names: `duration.gt`. */
   readonly off?: ReadonlySet<string> | undefined
+  /** Whether bytes are known to be a message of their type, since `MessageBytes` said so: {@link attempt} does not ask again. */
+  readonly isMessage?: boolean | undefined
 }
 
 /**
@@ -181,7 +183,7 @@ export const attempt = (
   const missing = new Set<string>()
   if (value instanceof Uint8Array) {
     const sure = begun(options, options.now, missing)
-    if (EncodedRules.pass(type, value, sure)) return answerOf(sure, missing)
+    if (EncodedRules.pass(type, value, sure, options.isMessage)) return answerOf(sure, missing)
     missing.clear()
   }
   const report = begun(options, options.now, missing)

@@ -468,8 +468,10 @@ const isLong = (scalar: ScalarType | undefined): boolean => scalar === ScalarTyp
 /**
  * Whether the bytes are a message of the type that breaks no rule, for sure. `report` knows the types of `Any`s; what is found is not
  * the whole, and not told.
+ *
+ * @param isMessage whether the bytes are known to be one
  */
-export const pass = (type: DescMessage, bytes: Uint8Array, report: Report): boolean => {
-  if (!MessageBytes.isMessage(type, bytes)) return false
+export const pass = (type: DescMessage, bytes: Uint8Array, report: Report, isMessage = false): boolean => {
+  if (!isMessage && !MessageBytes.isMessage(type, bytes)) return false
   return !MessageRules.of(type).isNeeded() || new Walk(bytes, report).message(planOf(type), bytes.byteLength, 1)
 }
