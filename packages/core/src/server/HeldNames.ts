@@ -4,10 +4,15 @@
  * @since 0.1.0
  */
 import * as HashMap from "effect/HashMap"
+import * as Option from "effect/Option"
 import type { Resource } from "../resource/Resource.js"
 import * as Steps from "../Steps.js"
 import { noAliases } from "./AskedAliases.js"
 import type { PendingRemoval } from "./Subscription.js"
+
+const nothing = Option.some("")
+
+const orNothing = (held: Option.Option<string>): Option.Option<string> => (Option.isSome(held) ? held : nothing)
 
 /**
  * A draft of changes. The map is copied on the first change; further changes are made in place.
@@ -26,7 +31,9 @@ export class HeldNamesDraft {
 
   /** Adds a name without content; an existing entry stays. */
   setNew(name: string): void {
-    if (!HashMap.has(this.copy ?? this.names, name)) this.set(name, "")
+    // One look at a copy, which may become the map: many clients begin with many names.
+    if (this.copy !== undefined) HashMap.modifyAt(this.copy, name, orNothing)
+    else if (!HashMap.has(this.names, name)) this.set(name, "")
   }
 
   delete(name: string): void {
@@ -37,7 +44,9 @@ export class HeldNamesDraft {
 
   /** {@link set} for requested names only. */
   setKnown(name: string, fingerprint: string): void {
-    if (HashMap.has(this.copy ?? this.names, name)) this.set(name, fingerprint)
+    if (this.copy !== undefined) {
+      HashMap.modifyAt(this.copy, name, (held) => (Option.isSome(held) ? Option.some(fingerprint) : held))
+    } else if (HashMap.has(this.names, name)) this.set(name, fingerprint)
   }
 
   /** The map with the changes; the same one if there were none. */

@@ -116,6 +116,8 @@ export const flush = function* (
     }
   } else if (included.size === 0) {
     resources = changed
+  } else if (changed.length === 0) {
+    resources = Array.from(included.values())
   } else {
     const byName = new Map(included)
     for (const resource of changed) byName.set(resource.name, resource)

@@ -79,7 +79,8 @@ export const answers = function* (
     const resource = ResourceSet.find(set, name)
     // Requested by an alias: the client may hold it by its own name.
     const own = cursor === undefined ? name : Cursor.nameAt(cursor, name)
-    const isHeld = Option.exists(HashMap.get(self.names, name), (content) => content !== "")
+    // Before the first response nothing is.
+    const isHeld = cursor !== undefined && Option.exists(HashMap.get(self.names, name), (content) => content !== "")
     const isOwnLost = () => !HashSet.has(requested, own) && AskedAliases.isLost(self, set, own)
     if (resource === undefined) {
       if (yield* Collections.isAnsweredByMembers(self, set, name)) continue

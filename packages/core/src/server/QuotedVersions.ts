@@ -78,9 +78,9 @@ export const quotedInVain = function* (
  * @since 0.1.0
  */
 export const holds = (self: Subscription, before: HeldVersions.Comparison, name: string, resource: Resource): boolean =>
+  (before.isHeld(resource) || isQuoted(before, name, resource) || isQuotedByAlias(before, resource)) &&
   !self.resendAll &&
-  !HashSet.has(self.resendEvenIfHeld, name) &&
-  (before.isHeld(resource) || isQuoted(before, name, resource) || isQuotedByAlias(before, resource))
+  !HashSet.has(self.resendEvenIfHeld, name)
 
 /**
  * Whether the client may not know that a name leads to a resource that it holds. Then it would wait, or keep the earlier
