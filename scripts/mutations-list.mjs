@@ -315,8 +315,8 @@ const server = [
   {
     fault: "a large response is not split",
     file: "server/ResponseParts.ts",
-    line: "if (whole <= maxBytes) return response",
-    becomes: "if (whole > 0) return response"
+    line: "return whole <= maxBytes",
+    becomes: "return whole > 0"
   },
   {
     fault: "the parts of a response do not go out before anything else",
@@ -6486,8 +6486,8 @@ export const mutations = [
     fault: "a response is thought to be smaller than it can be",
     file: "server/ResponseParts.ts",
     by: "packages/core/test/traces.test.ts",
-    line: "return bytes + bytesPerUnit * units",
-    becomes: "return bytes"
+    line: "return bytes + bytesPerUnit * units <= maxBytes",
+    becomes: "return bytes <= maxBytes"
   },
   ...routing,
   ...discovery,
@@ -7771,5 +7771,11 @@ export const mutations = [
     by: "packages/validate/test/encodedRules.test.ts",
     line: "return type === undefined || this.#content(type, end, depth)",
     becomes: "return true"
+  },
+  {
+    fault: "parts: a response that is seen to be too large is not divided",
+    file: "server/ResponseParts.ts",
+    line: "if (whole > maxBytes) return false",
+    becomes: "if (whole > maxBytes) return true"
   }
 ]

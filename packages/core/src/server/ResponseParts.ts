@@ -61,21 +61,25 @@ export const isSmall = ({ resources, typeUrl, version }: Response, maxBytes: num
     atMostOf(resources, typeUrl.length, 0, resources.length) <=
   maxBytes
 
-/** Upper bound of the bytes of a response. Exact measuring takes as long as all the rest. */
-const atMost = function* (response: Response): Steps<number> {
+/**
+ * Whether a response certainly fits into `maxBytes`, by an upper bound of its bytes. Exact measuring takes as long as all the rest.
+ */
+const isSure = function* (response: Response, maxBytes: number): Steps<boolean> {
   const { absent, aliases, heartbeats, removed, resources, typeUrl, version } = response
-  if (aliases.size > 0 && resources.length + heartbeats.length > 0) return Number.POSITIVE_INFINITY
+  if (aliases.size > 0 && resources.length + heartbeats.length > 0) return false
   let units = typeUrl.length + version.length
   let bytes = framing
   for (let from = 0; from < resources.length; from += many) {
     bytes += atMostOf(resources, typeUrl.length, from, from + many)
+    // A hundred thousand resources are not looked at to the end.
+    if (bytes > maxBytes) return false
     if (from + many < resources.length) yield
   }
   for (const each of heartbeats) units += typeUrl.length + each.name.length + each.version.length
   for (const name of absent) units += 2 * name.length
   for (const name of removed) units += name.length
   bytes += framing * (heartbeats.length + 2 * absent.length + removed.length)
-  return bytes + bytesPerUnit * units
+  return bytes + bytesPerUnit * units <= maxBytes
 }
 
 /**
@@ -89,29 +93,33 @@ const atMost = function* (response: Response): Steps<number> {
  * @since 0.1.0
  */
 export const split = function* (response: Response, maxBytes: number): Steps<Response> {
-  if (maxBytes === Number.POSITIVE_INFINITY || (yield* atMost(response)) <= maxBytes) return response
+  if (maxBytes === Number.POSITIVE_INFINITY || (yield* isSure(response, maxBytes))) return response
   const { absent, aliases, heartbeats, removed, resources } = response
   const typeUrl = sizeOfText(response.typeUrl)
   const head = framing + typeUrl + sizeOfText(response.version)
   const ofName = (name: string) => framing + sizeOfText(name)
   const ofResource = ({ name, value, version }: Resource) => {
     let size = framing + typeUrl + sizeOfText(name) + sizeOfText(version) + value.byteLength
-    for (const alias of aliases.get(name) ?? noNames) size += ofName(alias)
+    if (aliases.size > 0) for (const alias of aliases.get(name) ?? noNames) size += ofName(alias)
     return size
   }
-  let whole = head
   let count = 0
-  for (const each of resources) {
-    whole += ofResource(each)
-    if (++count % atOnce === 0) yield
+  const isWithin = function* (): Steps<boolean> {
+    let whole = head
+    for (const each of resources) {
+      whole += ofResource(each)
+      if (whole > maxBytes) return false
+      if (++count % atOnce === 0) yield
+    }
+    for (const each of heartbeats) {
+      whole += ofResource(each) - each.value.byteLength
+      if (++count % atOnce === 0) yield
+    }
+    for (const each of absent) whole += 2 * ofName(each)
+    for (const each of removed) whole += ofName(each)
+    return whole <= maxBytes
   }
-  for (const each of heartbeats) {
-    whole += ofResource(each) - each.value.byteLength
-    if (++count % atOnce === 0) yield
-  }
-  for (const each of absent) whole += 2 * ofName(each)
-  for (const each of removed) whole += ofName(each)
-  if (whole <= maxBytes) return response
+  if (yield* isWithin()) return response
 
   const parts: Array<Part> = []
   let size = maxBytes

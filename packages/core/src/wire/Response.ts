@@ -279,7 +279,9 @@ const writeIncremental: Write = (to, response, typeUrl, from, before) => {
     writeResource(to, resource, aliases, typeUrl, value)
     to.close(DeltaDiscoveryResponse.resources, wrapper)
   }
-  const aliasesOf = (name: string) => response.aliases.get(name) ?? noNames
+  // A look into an empty map would hash each name.
+  const isBare = response.aliases.size === 0
+  const aliasesOf = (name: string) => (isBare ? noNames : (response.aliases.get(name) ?? noNames))
   if (from === 0) to.text(DeltaDiscoveryResponse.systemVersionInfo, response.version)
   for (let index = from; index < before; index++) {
     const resource = resources[index]
