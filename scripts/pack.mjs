@@ -42,7 +42,10 @@ const run = (command, args, cwd) =>
 /** The name of a tarball without the version, so that an install line stays true. */
 const fileOf = (name) => `${name.replace("@", "").replace("/", "-")}.tgz`
 
-/** The program with our libraries in its node_modules: npm takes them from there, and everything else from the registry. */
+/**
+ * The program with our libraries in its node_modules: npm takes them from there, and everything else from the registry. And as few
+ * files with all of it, which start faster: see its main.ts.
+ */
 const packProgram = async (libraries, to) => {
   const work = mkdtempSync(join(tmpdir(), "effect-xds-pack-"))
   try {
@@ -70,6 +73,11 @@ const packProgram = async (libraries, to) => {
       }
     }
     await gather(manifest)
+    await run(
+      process.execPath,
+      [join(home, "packages", "cli", "scripts", "bundle.mjs"), join(program, "dist", "bundle")],
+      home
+    )
     const own = [...bundled].map((name) => [
       name,
       readJson(program, "node_modules", name, "package.json").version.replace(/^/, "^")

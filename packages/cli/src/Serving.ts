@@ -11,7 +11,6 @@ import type * as SqlStore from "@effect-xds/store-sql/SqlStore"
 import { ServerTransport } from "@effect-xds/transport"
 import * as ConnectServer from "@effect-xds/transport-connect/ConnectServer"
 import type { ResourceDirectory } from "@effect-xds/transport-filesystem"
-import * as RestServer from "@effect-xds/transport-rest/RestServer"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as HashMap from "effect/HashMap"
@@ -26,7 +25,6 @@ import * as ApiVersion from "./ApiVersion.js"
 import { CommandFailure } from "./CommandFailure.js"
 import * as DirectoryFeed from "./DirectoryFeed.js"
 import * as EnvoyBootstrap from "./EnvoyBootstrap.js"
-import * as FilesOut from "./FilesOut.js"
 import type * as GroupBy from "./GroupBy.js"
 import * as LocalResources from "./LocalResources.js"
 import { hasColors } from "./Colors.js"
@@ -397,6 +395,7 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
       { transport: ConnectServer.make({ ...common, port, path: listen }), onServing: (address) => (grpc = address) }
     ]
     if (restPort !== undefined || restListen !== undefined) {
+      const RestServer = yield* Effect.promise(() => import("@effect-xds/transport-rest/RestServer"))
       const transport = RestServer.make({ ...common, port: restPort, path: restListen })
       transports.push({ transport, onServing: (address) => (rest = address) })
     }
@@ -437,7 +436,10 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
           Effect.provide(SnapshotStore.layerOf(store)),
           asFailure
         )
-    if (files !== undefined) yield* Effect.forkScoped(FilesOut.follow(files, store))
+    if (files !== undefined) {
+      const FilesOut = yield* Effect.promise(() => import("./FilesOut.js"))
+      yield* Effect.forkScoped(FilesOut.follow(files, store))
+    }
 
     const groups = feed.groups()
     const resources =

@@ -80,7 +80,7 @@ const commands: ReadonlyArray<readonly [number, ReadonlyArray<string>, RegExp | 
   [510, ["watch", "127.0.0.1:1", "CDS"], /127\.0\.0\.1:1/],
   [540, ["validate", "DIR"], undefined],
   [580, ["diff", "DIR", "DIR"], undefined],
-  [770, ["serve", "DIR", "--port", "0", "--rest-port", "0", "--admin-port", "0", "--files-out", "OUT"], /^admin:$/m]
+  [815, ["serve", "DIR", "--port", "0", "--rest-port", "0", "--admin-port", "0", "--files-out", "OUT"], /^admin:$/m]
 ]
 
 describe("Modules", { timeout: 3 * deadline }, () => {

@@ -1,0 +1,50 @@
+/** The process of the program: its arguments, its streams and its signals. */
+import type * as EnvoyApi from "@effect-xds/proto/EnvoyApi"
+import { createRequire } from "node:module"
+import * as CommandLine from "./CommandLine.js"
+import { program } from "./Program.js"
+
+const versionOfPackage = (): string => {
+  const manifest: unknown = createRequire(import.meta.url)("@effect-xds/cli/package.json")
+  const version: unknown =
+    typeof manifest === "object" && manifest !== null ? Reflect.get(manifest, "version") : undefined
+  return typeof version === "string" ? version : "0.0.0"
+}
+
+/** The version of Envoy's API. It does not compile with another than the types have, and nothing has to be loaded for it. */
+const versionOfApi: typeof EnvoyApi.version = "1.40.0"
+
+// A reader that has enough (`| head`) is no failure.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code === "EPIPE") process.exit(0)
+  })
+}
+
+// Until something runs that has to be ended, nothing is lost.
+const leave = (): never => process.exit(0)
+process.on("SIGINT", leave)
+process.on("SIGTERM", leave)
+
+const request = CommandLine.read(program, process.argv.slice(2))
+switch (request._tag) {
+  case "Version":
+    process.stdout.write(`${versionOfPackage()} (Envoy API ${versionOfApi})\n`)
+    break
+  case "Help":
+    process.stdout.write(`${(await import("./Help.js")).render(request.path)}\n`)
+    break
+  case "Completions":
+    process.stdout.write(`${(await import("./Completions.js")).script(program, request.shell)}\n`)
+    break
+  case "Mistake":
+    process.stderr.write(`effect-xds: ${request.message}\n`)
+    process.exitCode = 2
+    break
+  case "Run": {
+    const [action, running] = await Promise.all([request.load(), import("./Running.js")])
+    process.off("SIGINT", leave)
+    process.off("SIGTERM", leave)
+    process.exit(await running.run(action, request.command.endsOrderly))
+  }
+}
