@@ -7777,5 +7777,12 @@ export const mutations = [
     file: "server/ResponseParts.ts",
     line: "if (whole > maxBytes) return false",
     becomes: "if (whole > maxBytes) return true"
+  },
+  {
+    fault: "server: spans are made that nobody reads",
+    file: "packages/server/src/internal/StreamSpan.ts",
+    by: "packages/server/test/StreamSpan.test.ts",
+    line: "if (tracer === unread) return () => undefined",
+    becomes: ""
   }
 ]

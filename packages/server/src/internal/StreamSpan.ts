@@ -6,10 +6,11 @@ import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import * as Chunk from "effect/Chunk"
 import * as Context from "effect/Context"
+import * as DefaultServices from "effect/DefaultServices"
 import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
 import * as Option from "effect/Option"
-import type * as Tracer from "effect/Tracer"
+import * as Tracer from "effect/Tracer"
 
 /** The attributes of a new stream. */
 export const attributesOf = ({ protocol, typeUrl }: ServerTransport.Method): Readonly<Record<string, string>> => ({
@@ -23,13 +24,17 @@ export const attributesOf = ({ protocol, typeUrl }: ServerTransport.Method): Rea
  */
 const flatten = (text: string): void => void text.charCodeAt(0)
 
-/** Begins a span with these attributes; `undefined` if tracing is off. */
+/** The tracer where none was given: nobody reads its spans, which are some of what a new stream costs. */
+const unread = Context.get(DefaultServices.liveServices, Tracer.Tracer)
+
+/** Begins a span with these attributes; `undefined` if tracing is off, or nobody reads it. */
 export type StreamSpan = (attributes: Readonly<Record<string, string>>) => Tracer.Span | undefined
 
 /** Spans as the calling fiber would make them, but without a parent: a stream outlives the code that accepted it. */
 export const make: Effect.Effect<StreamSpan> = Effect.gen(function* () {
   if (!(yield* FiberRef.get(FiberRef.currentTracerEnabled))) return () => undefined
   const tracer = yield* Effect.tracer
+  if (tracer === unread) return () => undefined
   const clock = yield* Effect.clock
   const annotations = yield* Effect.spanAnnotations
   const links = Chunk.toReadonlyArray(yield* Effect.spanLinks)
