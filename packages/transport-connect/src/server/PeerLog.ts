@@ -2,21 +2,27 @@
 import * as LogThrottle from "@effect-xds/transport-node/LogThrottle"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as FiberRef from "effect/FiberRef"
+import * as FiberRefs from "effect/FiberRefs"
 import * as LogLevel from "effect/LogLevel"
 import * as Runtime from "effect/Runtime"
 
 export class PeerLog {
   readonly #fork: (effect: Effect.Effect<void>) => void
   readonly #throttle: LogThrottle.LogThrottle
+  /** To find out that a line is not wanted takes Effect as long as a third of a new connection. */
+  readonly #isDebugging: boolean
 
   constructor(runtime: Runtime.Runtime<never>) {
+    const least = FiberRefs.getOrDefault(runtime.fiberRefs, FiberRef.currentMinimumLogLevel)
+    this.#isDebugging = LogLevel.lessThanEqual(least, LogLevel.Debug)
     const fork = Runtime.runFork(runtime)
     this.#fork = (effect) => void fork(effect)
     this.#throttle = LogThrottle.make(runtime, () => performance.now())
   }
 
   debug(message: string, annotations: Record<string, unknown>): void {
-    this.#fork(Effect.annotateLogs(Effect.logDebug(message), annotations))
+    if (this.#isDebugging) this.#fork(Effect.annotateLogs(Effect.logDebug(message), annotations))
   }
 
   info(message: string): void {
