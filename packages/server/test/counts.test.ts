@@ -13,7 +13,7 @@ import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endp
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { SnapshotStore, XdsServer } from "@effect-xds/server"
 import { eventually } from "@effect-xds/testing/Waiting"
-import { ServerTransport } from "@effect-xds/transport"
+import { EventLoop, ServerTransport } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
 import { type Clock, Effect, Either, Layer, Logger } from "effect"
 import * as V8 from "node:v8"
@@ -242,6 +242,83 @@ describe.each(protocols)("an update for a thousand streams, %s", (protocol) => {
   })
 })
 
+describe.each(protocols)("a new stream, %s", (protocol) => {
+  /** A server whose streams are opened by `open`, each up to its first answer and the ACK of that. */
+  const serving = (clock: Clock.Clock) =>
+    Effect.gen(function* () {
+      let accept: ((stream: ServerTransport.AcceptedStream) => ServerTransport.StreamHandler) | undefined
+      const transport: ServerTransport.ServerTransport["Type"] = {
+        serve: (accepts) => Effect.sync(() => ((accept = accepts), "here"))
+      }
+      const store = yield* SnapshotStore.makeMemory()
+      yield* store.set("edge", { clusters: Array.from({ length: 10 }, (_, index) => cluster(`c${index}`, "")) })
+      yield* XdsServer.make({ group: () => "edge" }).pipe(
+        Effect.provideService(ServerTransport.ServerTransport, transport),
+        Effect.provide(SnapshotStore.layerOf(store)),
+        Effect.withClock(clock),
+        Effect.provide(silent)
+      )
+      let written = 0
+      const open = (given: Uint8Array = node): void => {
+        const handler = accept?.({
+          peer: { address: "here", identity: undefined },
+          method: { protocol, typeUrl: undefined, unary: false },
+          headers: {},
+          write: () => (written++, true),
+          end: () => undefined
+        })
+        handler?.onRequest({ ...request(protocol), node: given })
+        handler?.onRequest(request(protocol, "1"))
+      }
+      return { open, written: () => written }
+    })
+
+  it.scopedLive("decodes its node once, and reads the clock five times until its first answer is acknowledged", () =>
+    Effect.gen(function* () {
+      let readings = 0
+      const clock = yield* Effect.clock
+      const { open, written } = yield* serving({
+        ...clock,
+        unsafeCurrentTimeMillis: () => clock.unsafeCurrentTimeMillis(),
+        unsafeCurrentTimeNanos: () => {
+          readings++
+          return clock.unsafeCurrentTimeNanos()
+        }
+      })
+      open()
+      readings = 0
+      let copies = 0
+      // What is decoded is copied before.
+      open(Object.defineProperty(Uint8Array.from(node), "slice", { value: () => (copies++, Uint8Array.from(node)) }))
+      expect(written()).toBe(2)
+      expect(copies).toBe(1)
+      expect(readings).toBe(5)
+    })
+  )
+
+  it.scopedLive("allocates little until its first answer is acknowledged", () =>
+    Effect.gen(function* () {
+      V8.setFlagsFromString("--expose_gc")
+      const collect = new Vm.Script("gc()")
+      const { open, written } = yield* serving(yield* Effect.clock)
+      // Compiled code allocates less.
+      for (let stream = 0; stream < 3_000; stream++) open()
+      const rounds = Array.from({ length: 20 }, () => {
+        collect.runInNewContext()
+        const before = process.memoryUsage().heapUsed
+        for (let stream = 0; stream < 100; stream++) open()
+        return (process.memoryUsage().heapUsed - before) / 100
+      }).sort((one, other) => one - other)
+      expect(written()).toBe(5_000)
+      // Of a round in which nothing was collected; compilers allocate, too.
+      const bytes = rounds[10] ?? 0
+      console.log(`${protocol}: ${bytes.toFixed(0)} bytes for a new stream`)
+      expect(bytes).toBeGreaterThan(1_000)
+      expect(bytes).toBeLessThan(30_000)
+    })
+  )
+})
+
 describe("an answer of 5 000 resources that must be whole", () => {
   it.effect("is not written in the turn in which it is made, however idle the server is", () => {
     const written: Array<number> = []
@@ -302,6 +379,9 @@ describe("a request with 20 000 names", () => {
     const handlers: Array<ServerTransport.StreamHandler> = []
     const reading: Array<boolean> = []
     let turns = 0
+    // A slice of work ends after two looks at this clock, however fast the machine is.
+    let time = 0
+    const loop = { ...EventLoop.process, elapsed: () => ++time }
     const layer = Layer.succeed(ServerTransport.ServerTransport, {
       serve: (accept) =>
         Effect.sync(() => {
@@ -369,7 +449,8 @@ describe("a request with 20 000 names", () => {
           Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory(), layer)),
           Layer.provide(silent)
         )
-      )
+      ),
+      Effect.provideService(EventLoop.EventLoop, loop)
     )
   })
 })
