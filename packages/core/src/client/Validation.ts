@@ -164,6 +164,7 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
   let position = 0
   const order: Array<Placed | string> = []
   let room = view.room
+  const comparison = new ReceivedResources.Comparison()
   // ★ Two endpoints (LEDS) may be equal.
   const isNamed = decoder.nameOf !== ResourceDecoders.unnamed
 
@@ -187,8 +188,8 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
     const expected = view.placed(position)
     if (value !== undefined && !isOtherType && resource.name === "" && isNamed) {
       // Fast path: equal bytes identify a resource in use, so its name need not be read.
-      const isExpected = expected !== undefined && isSame(expected.use, value)
-      const same = isExpected ? expected : guess(value, view)
+      const isExpected = expected !== undefined && isSame(expected.use, value, comparison)
+      const same = isExpected ? expected : guess(value, view, comparison)
       if (same !== undefined && !seen.has(same.name)) {
         if (same.name === expected?.name) position++
         seen.add(same.name)
@@ -244,7 +245,7 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
         }
         // VHDS reports a missing host in this way. Any other resource without a body is a late heartbeat.
         else if (ttl === undefined && resource.aliases.includes(each)) removed.push(each)
-      } else if (held !== undefined && ReceivedResources.equals(held.bytes, value)) {
+      } else if (held !== undefined && comparison.isEqual(held.bytes, value)) {
         const isOwn = each === name
         const isPlain = isOwn && held.isPlain && ttl === undefined && (own === undefined || own === held.version)
         if (isPlain && placed !== undefined) {
@@ -300,13 +301,14 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
   return { seen, known, order, updated, unchanged, rejected, removed, failed, isComplete, problems }
 }
 
-const isSame = (use: InUse, value: Uint8Array): boolean => use.isPlain && ReceivedResources.equals(use.bytes, value)
+const isSame = (use: InUse, value: Uint8Array, comparison: ReceivedResources.Comparison): boolean =>
+  use.isPlain && comparison.isEqual(use.bytes, value)
 
 /** The resource in use that has the leading text as its name and equal bytes, if any. */
-const guess = (value: Uint8Array, view: View): Placed | undefined => {
+const guess = (value: Uint8Array, view: View, comparison: ReceivedResources.Comparison): Placed | undefined => {
   const name = leadingText(value)
   const placed = name === "" ? undefined : view.named(name)
-  return placed !== undefined && isSame(placed.use, value) ? placed : undefined
+  return placed !== undefined && isSame(placed.use, value, comparison) ? placed : undefined
 }
 
 /** The text in field 1, if that comes first and is short; else empty. */
