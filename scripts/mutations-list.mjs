@@ -7784,5 +7784,19 @@ export const mutations = [
     by: "packages/server/test/StreamSpan.test.ts",
     line: "if (tracer === unread) return () => undefined",
     becomes: ""
+  },
+  {
+    fault: "routing: a fetched virtual host takes a domain of the route configuration",
+    file: "packages/routing/src/XdsConfig.ts",
+    by: "packages/routing/test/virtualHosts.test.ts",
+    line: "if (taken === undefined) return known",
+    becomes: "if (taken !== null) return known"
+  },
+  {
+    fault: "routing: a virtual host that is rejected takes the one before away",
+    file: "packages/routing/src/XdsConfig.ts",
+    by: "packages/routing/test/virtualHosts.test.ts",
+    line: 'if (before?._tag === "Value") return before\n',
+    becomes: ""
   }
 ]

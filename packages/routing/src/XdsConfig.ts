@@ -209,7 +209,10 @@ export const step = (self: XdsConfig, input: Input): readonly [XdsConfig, Readon
       resources = { ...resources, RouteConfiguration: learn(resources.RouteConfiguration, input.name, input.known) }
       break
     case "VirtualHost":
-      resources = { ...resources, VirtualHost: learn(resources.VirtualHost, input.name, input.known) }
+      resources = {
+        ...resources,
+        VirtualHost: learn(resources.VirtualHost, input.name, usable(self, input.name, input.known))
+      }
       break
     case "Cluster":
       resources = { ...resources, Cluster: learn(resources.Cluster, input.name, input.known) }
@@ -283,6 +286,25 @@ const virtualHostOf = (self: XdsConfig, table: RouteTable | undefined): VirtualH
   const fetched = valueOf(self.resources.VirtualHost.get(name))
   // ★ A server may answer with one for other domains: that is none.
   return fetched !== undefined && VirtualHosts.isFor(fetched, self.authority) ? fetched : undefined
+}
+
+/**
+ * ★ A domain that the route configuration has is its own: a fetched virtual host that claims one is rejected, and the one that is
+ * held stays.
+ */
+const usable = (self: XdsConfig, name: string, known: Known<VirtualHost>): Known<VirtualHost> => {
+  const table = tableOf(self)
+  if (known._tag === "Failed" || table === undefined) return known
+  const isOwn = (domain: string): boolean => {
+    const own = RouteTables.virtualHost(table, domain)?.domains ?? []
+    return own.some((each) => each.toLowerCase() === domain.toLowerCase())
+  }
+  const taken = known.value.domains.find(isOwn)
+  if (taken === undefined) return known
+  const before = self.resources.VirtualHost.get(name)
+  if (before?._tag === "Value") return before
+  const routes = JSON.stringify(table.name)
+  return { _tag: "Failed", message: `the domain ${JSON.stringify(taken)} belongs to RouteConfiguration ${routes}` }
 }
 
 /** The clusters that the routes of the virtual host name. */

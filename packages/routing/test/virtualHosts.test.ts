@@ -109,6 +109,27 @@ describe("a virtual host on demand", () => {
     expect(channel.outcome).toBe('no virtual host of RouteConfiguration "routes" is for "b.x:80"')
   })
 
+  it("★ with a domain of the routes is rejected; the one before stays", () => {
+    const claiming = (...domains: ReadonlyArray<string>) =>
+      value(
+        VirtualHost.fetched(
+          create(VirtualHostSchema, { name: "b", domains: [...domains], routes: [{ match: all, action: to("c") }] }),
+          RouteTable.standard
+        )
+      )
+    const channel = new Channel("b.x:80")
+    channel.step({ _tag: "RouteConfiguration", name: "routes", known: value(routes("a.x", "*.y")) })
+    channel.step(vhds(claiming("b.x:80", "A.x")))
+    expect(channel.outcome).toBe('VirtualHost "routes/b.x:80": the domain "A.x" belongs to RouteConfiguration "routes"')
+    channel.step(vhds(claiming("b.x:80", "*.y")))
+    expect(channel.outcome).toContain('the domain "*.y" belongs to')
+    // A host that a domain of the routes would match is none of theirs.
+    channel.step(vhds(claiming("b.x:80", "c.y"))).cluster("c")
+    expect(channel.outcome).toBe("c")
+    channel.step(vhds(claiming("b.x:80", "a.x")))
+    expect(channel.outcome).toBe("c")
+  })
+
   it("gives way to one of the routes, and is not watched any more", () => {
     const channel = new Channel("b.x:80").step({ _tag: "RouteConfiguration", name: "routes", known: value(routes()) })
     channel.step(vhds(fetched("b.x:80", "b"))).cluster("b")
