@@ -390,14 +390,14 @@ const server = [
   {
     fault: "what was rejected and went without a response holds routes back",
     file: "server/CursorAdvance.ts",
-    line: "if (silent && isRejected(self) && !isDoubtful(self, names)) next.unackedUpdate = undefined",
-    becomes: "void isDoubtful"
+    line: "if (silent && isRejected(self) && !holdsRejected(self, names)) next.unackedUpdate = undefined",
+    becomes: "void holdsRejected"
   },
   {
     fault: "what was rejected counts as corrected when only some of it went",
     file: "server/CursorAdvance.ts",
-    line: "if (silent && isRejected(self) && !isDoubtful(self, names)) next.unackedUpdate = undefined",
-    becomes: "if (silent && isRejected(self)) next.unackedUpdate = undefined; void isDoubtful"
+    line: "if (silent && isRejected(self) && !holdsRejected(self, names)) next.unackedUpdate = undefined",
+    becomes: "if (silent && isRejected(self)) next.unackedUpdate = undefined; void holdsRejected"
   },
   {
     fault: "what a deleted route that comes back refers to goes before the new one",
@@ -775,7 +775,7 @@ const server = [
     fault: "an assignment that a returning client quotes, back before the first answer, is not sent after its cluster",
     file: "server/EdsAfterCds.ts",
     by: "packages/core/test/traces.test.ts",
-    line: "isAsked(name) || Collections.isCovered(endpoints, name)",
+    line: "isAsked(name) || Collections.isMember(endpoints, name)",
     becomes: "isAsked(name)"
   },
   {
@@ -1063,7 +1063,7 @@ const client = [
   {
     fault: "client: errors of resources that a wildcard brings are passed over",
     file: "client/Validation.ts",
-    line: "view.isNamed(name) || (view.wildcard && Authority.isCovered(name))",
+    line: "view.isNamed(name) || (view.wildcard && Authority.isInWildcard(name))",
     becomes: "view.isNamed(name)"
   },
   {
@@ -1121,14 +1121,14 @@ const client = [
     becomes: ""
   },
   {
-    fault: "client: the end of one server's stream drops what lingers of another's",
+    fault: "client: the end of one server's stream drops what is retained of another's",
     file: "client/ClientDraft.ts",
     line: "for (const { typeUrl } of types) this.cache = ClientCache.dropRetainedOf(this.cache, typeUrl, key)",
     becomes:
       "for (const { typeUrl } of types) for (const each of this.streams.keys()) this.cache = ClientCache.dropRetainedOf(this.cache, typeUrl, each)"
   },
   {
-    fault: "client: what lingers of one server is dropped because another was written to",
+    fault: "client: what is retained of one server is dropped because another was written to",
     file: "client/Client.ts",
     line: "draft.cache = ClientCache.retain(draft.cache, writing.typeUrl, input.stream, draft.now + responseDelay)",
     becomes:
@@ -1825,8 +1825,8 @@ const thinParts = [
   {
     fault: "the store: a change begins while another is being applied",
     file: "packages/server/src/SnapshotStore.ts",
-    line: "turns.get(group)?.[0] === turn",
-    becomes: "turns.has(group)",
+    line: "pendingWrites.get(group)?.[0] === pending",
+    becomes: "pendingWrites.has(group)",
     by: "packages/server/test/SnapshotStore.test.ts"
   },
   {
@@ -2688,8 +2688,8 @@ const discovery = [
   {
     fault: "the wait for the first assignment goes on after it",
     file: "packages/discovery/src/Discovery.ts",
-    line: "  self.isSettled = true\n  self.fetchUntil = Number.POSITIVE_INFINITY",
-    becomes: "  self.isSettled = true",
+    line: "  self.isInitialized = true\n  self.fetchUntil = Number.POSITIVE_INFINITY",
+    becomes: "  self.isInitialized = true",
     by: "packages/discovery/test/discovery.test.ts"
   },
   {
@@ -2800,15 +2800,15 @@ const discovery = [
   {
     fault: "hosts: an ejection is a failure, and an ejected host is forgotten",
     file: "packages/discovery/src/HealthFlags.ts",
-    line: 'FAILED_OUTLIER: meaning(5, "outlier", "unhealthy")',
-    becomes: 'FAILED_OUTLIER: meaning(5, "outlier", "unhealthy", { fails: true })',
+    line: 'FAILED_OUTLIER: properties(5, "outlier", "unhealthy")',
+    becomes: 'FAILED_OUTLIER: properties(5, "outlier", "unhealthy", { fails: true })',
     by: "packages/discovery/test/hostSet.matrix.test.ts"
   },
   {
     fault: "hosts: who drains and is unlisted is kept",
     file: "packages/discovery/src/HealthFlags.ts",
-    line: 'meaning(7, "discovery", "unhealthy", { fails: true, isExcluded: true })',
-    becomes: 'meaning(7, "discovery", "unhealthy", { isExcluded: true })',
+    line: 'properties(7, "discovery", "unhealthy", { fails: true, isExcluded: true })',
+    becomes: 'properties(7, "discovery", "unhealthy", { isExcluded: true })',
     by: "packages/discovery/test/hostSet.vectors.test.ts"
   },
   {
@@ -3071,7 +3071,7 @@ const discovery = [
     by: "packages/discovery/test/discovery.test.ts"
   },
   {
-    fault: "names: settled with the first of several",
+    fault: "names: initialized with the first of several",
     file: "packages/discovery/src/Discovery.ts",
     line: "targets.every(({ hasAnswered }) => hasAnswered)",
     becomes: "targets.some(({ hasAnswered }) => hasAnswered)",
@@ -5389,13 +5389,13 @@ const clientCollections = [
     fault: "client: another server is not told what members are held",
     file: "client/CacheVersions.ts",
     line: "else if (isFree && isUnnamed(type, name)) found.set(name, unknownVersion)",
-    becomes: "else if (isFree && Authority.isCovered(name)) found.set(name, unknownVersion)"
+    becomes: "else if (isFree && Authority.isInWildcard(name)) found.set(name, unknownVersion)"
   },
   {
     fault: "client: a member that is watched by name no more is dropped from its collection",
     file: "client/CacheWatch.ts",
     line: "const isEverythingWatched = isBrought(type, name)",
-    becomes: "const isEverythingWatched = HashSet.size(type.watchers) > 0 && Authority.isCovered(name)"
+    becomes: "const isEverythingWatched = HashSet.size(type.watchers) > 0 && Authority.isInWildcard(name)"
   },
   {
     fault: "client: a collection that was answered needs another server",
@@ -5640,7 +5640,7 @@ export const mutations = [
     becomes: "const maxReason = 1_000_000"
   },
   {
-    fault: "every name that lingers is kept",
+    fault: "every name that is retained is kept",
     file: "client/Retention.ts",
     by: "packages/core/test/client/growth.test.ts",
     line: "const maxRetained = 10_000",
@@ -5698,8 +5698,8 @@ export const mutations = [
   {
     fault: "a poll is told that nothing changed while the server is at work",
     file: "packages/transport-rest/src/internal/Session.ts",
-    line: "held.lingers = !isDue && this.#working",
-    becomes: "held.lingers = false",
+    line: "held.isSlow = !isDue && this.#working",
+    becomes: "held.isSlow = false",
     by: "packages/transport-rest/test/Session.test.ts"
   },
   {
@@ -6074,10 +6074,10 @@ export const mutations = [
     becomes: "if (files.size > this.environment.maxFiles) {"
   },
   {
-    fault: "a change that never settles is never read",
+    fault: "changes that never end are never read",
     file: "packages/transport-filesystem/src/internal/ChangeSignal.ts",
     by: "packages/transport-filesystem/test/ChangeSignal",
-    line: "if (count === seen || (yield* Clock.currentTimeMillis) - start >= maxSettle) break",
+    line: "if (count === seen || (yield* Clock.currentTimeMillis) - start >= maxDelay) break",
     becomes: "if (count === seen) break"
   },
   {
@@ -6796,7 +6796,7 @@ export const mutations = [
     becomes: "if (gone.size + superseded.size + pendingRemovals.size > 0) return undefined"
   },
   {
-    fault: "what lingers still does after a short change that brings it back",
+    fault: "a pending removal still goes out after a short change that brings it back",
     file: "server/Incremental.ts",
     line: "if (gone.size + superseded.size + initial.size + pendingRemovals.size > 0) return undefined",
     becomes: "if (gone.size + superseded.size + initial.size > 0) return undefined"
@@ -7162,7 +7162,7 @@ export const mutations = [
     becomes: "  for (const [name, each] of subscription.pendingRemovals) {\n"
   },
   {
-    fault: "what lingers is told in one turn",
+    fault: "pending removals are told in one turn",
     file: "server/Incremental.ts",
     by: "packages/core/test/LargeRequest.test.ts",
     line: "      if (++count % Steps.atOnce === 0) yield\n      if (!AskedAliases.isLost(self, set, name)) {",
@@ -7226,7 +7226,7 @@ export const mutations = [
     by: "packages/discovery-node/test/endpointSources.test.ts"
   },
   {
-    fault: "what lingers is compared with what is there again in one turn",
+    fault: "pending removals are compared with what is there again in one turn",
     file: "server/SubscriptionChanges.ts",
     by: "packages/core/test/LargeRequest.test.ts",
     line: "    else others.push(resource)\n    if (++count % Steps.atOnce === 0) yield\n",
@@ -7240,7 +7240,7 @@ export const mutations = [
     becomes: "if (resource !== undefined) next.setKnown(name, resource.fingerprint)\n"
   },
   {
-    fault: "many changes are compared with a few that linger in one turn",
+    fault: "many changes are compared with a few pending removals in one turn",
     file: "server/SubscriptionChanges.ts",
     by: "packages/core/test/LargeRequest.test.ts",
     line: "const isMatched = pendingRemovals.size > 0 && isWild(self)",

@@ -232,7 +232,7 @@ const overFiles: Carrier = {
     const directory = yield* Effect.orDie(ResponseDirectory.make(path, { stepDelay: 5 }))
     const groups = Stream.filterMap(store.changes, ({ resources }) => resources)
     yield* Effect.forkScoped(directory.follow(groups))
-    const transport = FileClient.make({ settle: 10 })
+    const transport = FileClient.make({ quietPeriod: 10 })
     return {
       ...writing(store),
       watch: watching(yield* clientOf(`path://${path}`, transport)),

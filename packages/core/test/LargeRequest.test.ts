@@ -340,7 +340,7 @@ describe("a request with many names", () => {
     })
   })
 
-  describe("★ takes the event loop for no more than some hundred resources at a time where what lingers is back", () => {
+  describe("★ takes the event loop for no more than some hundred resources at a time where resources with pending removals are back", () => {
     const clusters = ResourceType.Cluster.typeUrl
     const listeners = ResourceType.Listener.typeUrl
     const all = namesFrom(0, 4_000)
@@ -390,7 +390,7 @@ describe("a request with many names", () => {
         driver.step({ _tag: "Changed", group })
         while (ServerStream.isWorking(driver.stream)) driver.step({ _tag: "Continue" })
       }
-      const lingering = () =>
+      const pending = () =>
         driver.stream.subscriptions.find((subscription) => subscription.typeUrl === clusters)?.pendingRemovals.size
       change(served)
       const listening = { typeUrl: listeners, responseNonce: "" }
@@ -402,11 +402,11 @@ describe("a request with many names", () => {
       change(next)
       driver.step({ _tag: "Writable" })
       change(gone)
-      assert.strictEqual(lingering(), count)
+      assert.strictEqual(pending(), count)
       const sent = driver.sent.length
       looks = most = 0
       change(back)
-      assert.strictEqual(lingering(), 0)
+      assert.strictEqual(pending(), 0)
       assert.strictEqual(driver.sent.length > sent, count < all.length)
       assert.isAtLeast(most, 64)
       assert.isAtMost(most, 512)

@@ -341,7 +341,7 @@ export const run = (
   const rest = fanOut.group ?? ResourceGroup.empty
   // A client of state of the world keeps what it gave up beside a `*`: that the wildcard is off it cannot know.
   const isMisled = options.protocol === "StateOfTheWorld" && options.wildcardOff !== undefined
-  if (!isMisled) problems.push(...Invariants.unsettled(client, rest, stream.state.options.wildcardOff))
+  if (!isMisled) problems.push(...Invariants.unfinished(client, rest, stream.state.options.wildcardOff))
   return { client, group: rest, problems }
 }
 

@@ -99,7 +99,7 @@ export interface Service {
   /** Its members from now on; who is slow misses those in between, and never the last. */
   readonly changes: Stream.Stream<Members>
   /** Waits until there is a set to use, or it is known that there is none. */
-  readonly settled: Effect.Effect<Members>
+  readonly initialized: Effect.Effect<Members>
   /** What happens to hosts, from now on; who is slower than 1024 events misses the oldest. */
   readonly events: Stream.Stream<ClusterEvent>
   readonly status: Effect.Effect<Status>
@@ -259,7 +259,7 @@ const serviceOf = (view: ClusterView): Effect.Effect<Service, never, Scope.Scope
     return {
       current: Effect.sync(() => view.members),
       changes,
-      settled: Effect.map(
+      initialized: Effect.map(
         Stream.runHead(Stream.filter(changes, ({ state }) => state !== "Warming")),
         Option.getOrElse(() => view.members)
       ),

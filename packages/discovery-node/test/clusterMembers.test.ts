@@ -272,7 +272,7 @@ describe("EDS", () => {
         ],
         policy: { dropOverloads: [{ category: "d", dropPercentage: { numerator: 1 } }], overprovisioningFactor: 100 }
       })
-      const members = yield* cluster.settled
+      const members = yield* cluster.initialized
       expect(members.load.loads).toEqual([
         { healthy: 50, degraded: 0, isPanicking: false },
         { healthy: 0, degraded: 50, isPanicking: false }
@@ -341,7 +341,7 @@ describe("EDS", () => {
       expect((yield* cluster.current).state).toBe("Warming")
       yield* world.result(`${A}:80`, true)
       yield* world.result(`${B}:80`, false)
-      expect(routed(yield* cluster.settled)).toEqual([A])
+      expect(routed(yield* cluster.initialized)).toEqual([A])
       yield* world.clusters(eds)
       expect(world.open).toEqual([])
       yield* world.clusters(checked)
@@ -366,7 +366,7 @@ describe("EDS", () => {
       expect((yield* cluster.current).state).toBe("Warming")
       yield* TestClock.adjust("1 millis")
       yield* settle
-      expect([(yield* cluster.settled).state, routed(yield* cluster.current)]).toEqual(["Ready", []])
+      expect([(yield* cluster.initialized).state, routed(yield* cluster.current)]).toEqual(["Ready", []])
       yield* world.assign(A)
       expect(routed(yield* cluster.current)).toEqual([A])
     }))
@@ -510,7 +510,7 @@ describe("names", () => {
       const counted = yield* counting
       world.names.set("a.test", [A, B])
       yield* world.clusters(dns("STRICT_DNS", { dnsRefreshRate: "5s" }))
-      expect(routed(yield* cluster.settled)).toEqual([A, B])
+      expect(routed(yield* cluster.initialized)).toEqual([A, B])
       world.names.set("a.test", "failed")
       yield* TestClock.adjust("5 seconds")
       yield* settle
@@ -579,16 +579,16 @@ describe("a cluster", () => {
         ["bad", toBinary(ClusterSchema, message)],
         ["good", toBinary(ClusterSchema, fromJson(ClusterSchema, { name: "good" }))]
       )
-      const { message: text, state } = yield* bad.settled
+      const { message: text, state } = yield* bad.initialized
       expect([state, text]).toEqual(["Failed", expect.stringContaining("x.Y is not registered")])
-      expect([(yield* good.settled).state, (yield* bad.status).message]).toEqual(["Ready", text])
+      expect([(yield* good.initialized).state, (yield* bad.status).message]).toEqual(["Ready", text])
     }))
 
   test("whose endpoints come from elsewhere is rejected", (world) =>
     Effect.gen(function* () {
       const cluster = yield* open()
       yield* world.clusters({ ...eds, edsClusterConfig: { edsConfig: { pathConfigSource: { path: "/e" } } } })
-      expect((yield* cluster.settled).message).toContain("there is no client of a file here")
+      expect((yield* cluster.initialized).message).toContain("there is no client of a file here")
     }))
 
   test(
@@ -644,7 +644,8 @@ describe("a cluster", () => {
     decode: () => Either.right(null),
     make: () => 0,
     step: (self, input) => {
-      if (input._tag === "Start") return [1, [{ _tag: "Listed", hosts: [Host.make(`${A}:80`)] }, { _tag: "Settled" }]]
+      if (input._tag === "Start")
+        return [1, [{ _tag: "Listed", hosts: [Host.make(`${A}:80`)] }, { _tag: "Initialized" }]]
       if (self > 1) throw new Error("boom")
       return [self + 1, []]
     },

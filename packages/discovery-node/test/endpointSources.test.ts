@@ -189,10 +189,10 @@ it.scopedLive("a source that cannot be had is told, and who has none says so", (
   Effect.gen(function* () {
     const clusters = { clusters: [edsOf({ pathConfigSource: { path: "/e.json" } })] }
     const none = yield* membersOf(clusters, undefined)
-    const { message, state } = yield* none.settled
+    const { message, state } = yield* none.initialized
     expect([state, message]).toEqual(["Failed", expect.stringContaining("there is no client of a file here")])
     const broken = yield* membersOf(clusters, () => Effect.fail(new Error("no such directory")))
-    const members = yield* broken.settled
+    const members = yield* broken.initialized
     const words = 'endpoints "c" cannot be watched: Error: no such directory'
     expect([members.state, members.all, members.message]).toEqual(["Ready", [], words])
     expect((yield* broken.status).inUse?.unwatched).toBe(words)

@@ -102,7 +102,7 @@ export interface ClusterType<Config, State> {
   /** Left: all mistakes, with paths from the cluster on. */
   readonly decode: (given: Given) => Either.Either<Config, ReadonlyArray<ClusterError>>
   readonly make: (config: Config) => State
-  /** Total. ★ It says `Settled` once: nothing else ends the warming of the cluster. */
+  /** Total. ★ It says `Initialized` once: nothing else ends the warming of the cluster. */
   readonly step: (self: State, input: Input, context: Context) => readonly [State, ReadonlyArray<Output>]
   /** When it wants a `Deadline`, in milliseconds; Infinity if never. */
   readonly deadline: (self: State) => number
@@ -185,7 +185,7 @@ const isHost = (host: unknown): boolean =>
 const wrong = (output: unknown): string | undefined => {
   const tag = Predicate.hasProperty(output, "_tag") ? output._tag : undefined
   switch (tag) {
-    case "Settled":
+    case "Initialized":
       return undefined
     case "Resolve":
       return holds(output, "name", Predicate.isString) ? undefined : "step asked for no name"
@@ -314,7 +314,7 @@ const broken = (fault: string): Running => {
     state: undefined,
     deadline: Number.POSITIVE_INFINITY,
     fault,
-    step: (input) => [self, input._tag === "Start" ? [{ _tag: "Settled" }] : []]
+    step: (input) => [self, input._tag === "Start" ? [{ _tag: "Initialized" }] : []]
   }
   return self
 }

@@ -100,7 +100,7 @@ export type Output =
   /** All hosts. */
   | { readonly _tag: "Listed"; readonly hosts: ReadonlyArray<Hosts.Host> }
   /** Its first end. Said once. */
-  | { readonly _tag: "Settled" }
+  | { readonly _tag: "Initialized" }
 
 /**
  * A host that picks made.
@@ -120,7 +120,7 @@ export interface Picked {
  */
 export interface Discovery {
   readonly cluster: Cluster
-  readonly isSettled: boolean
+  readonly isInitialized: boolean
   /** Names, by the order of their endpoints. */
   readonly targets: ReadonlyArray<Targets.DnsTarget>
   /** When the assignment is stale, in milliseconds; Infinity if never. */
@@ -206,7 +206,7 @@ export const make = (cluster: Cluster): Either.Either<Discovery, ReadonlyArray<M
       )
   return Either.right({
     cluster,
-    isSettled: false,
+    isInitialized: false,
     targets,
     staleAt: Number.POSITIVE_INFINITY,
     fetchUntil: Number.POSITIVE_INFINITY,
@@ -253,18 +253,18 @@ export const step = (self: Discovery, input: Input, { now }: Context): readonly 
       // ★ Armed by each assignment, and disarmed by one that does not say it.
       draft.staleAt = input.staleAfter === undefined ? Number.POSITIVE_INFINITY : now + input.staleAfter
       list(draft, assigned(input.endpoints))
-      settle(draft)
+      initialize(draft)
       break
     case "Missing":
       if (type !== "EDS") return [self, nothing]
       draft.staleAt = Number.POSITIVE_INFINITY
       list(draft, [])
-      settle(draft)
+      initialize(draft)
       break
     case "Failed":
       if (type !== "EDS") return [self, nothing]
       // ★ What is held stays.
-      settle(draft)
+      initialize(draft)
       break
     case "Picked":
     case "InUse":
@@ -274,19 +274,19 @@ export const step = (self: Discovery, input: Input, { now }: Context): readonly 
     case "Deadline":
       wake(draft)
   }
-  const { cleanupAt, cluster, fetchUntil, isSettled, outputs, picked, staleAt, targets } = draft
-  return [{ cluster, isSettled, targets, staleAt, fetchUntil, picked, cleanupAt }, outputs]
+  const { cleanupAt, cluster, fetchUntil, isInitialized, outputs, picked, staleAt, targets } = draft
+  return [{ cluster, isInitialized, targets, staleAt, fetchUntil, picked, cleanupAt }, outputs]
 }
 
 const list = (self: Draft, hosts: ReadonlyArray<Hosts.Host>): void => {
   self.outputs.push({ _tag: "Listed", hosts })
 }
 
-const settle = (self: Draft): void => {
-  if (self.isSettled) return
-  self.isSettled = true
+const initialize = (self: Draft): void => {
+  if (self.isInitialized) return
+  self.isInitialized = true
   self.fetchUntil = Number.POSITIVE_INFINITY
-  self.outputs.push({ _tag: "Settled" })
+  self.outputs.push({ _tag: "Initialized" })
 }
 
 const start = (self: Draft): void => {
@@ -298,24 +298,24 @@ const start = (self: Draft): void => {
         self,
         cluster.endpoints.map((endpoint, index) => Endpoints.hostOf(endpoint, index))
       )
-      settle(self)
+      initialize(self)
       return
     case "STRICT_DNS":
     case "LOGICAL_DNS":
       if (self.targets.some(({ phase }) => phase._tag !== "New")) return
-      if (cluster.waitForWarmOnInit === false) settle(self)
+      if (cluster.waitForWarmOnInit === false) initialize(self)
       take(
         self,
         self.targets.map((target, index) => [index, Targets.ask(target)])
       )
       return
     case "ORIGINAL_DST":
-      if (self.isSettled) return
+      if (self.isInitialized) return
       self.cleanupAt = self.now + (cluster.cleanupInterval ?? 5_000)
-      settle(self)
+      initialize(self)
       return
     case "EDS": {
-      if (self.isSettled) return
+      if (self.isInitialized) return
       const { initialFetchTimeout = 15_000 } = cluster
       if (initialFetchTimeout > 0) self.fetchUntil = self.now + initialFetchTimeout
     }
@@ -338,7 +338,7 @@ const take = (self: Draft, steps: ReadonlyArray<readonly [target: number, step: 
   self.targets = targets
   if (isNews) list(self, resolved(self))
   // ★ Every name, and a failure is an answer, too: one that is silent is told as one.
-  if (targets.every(({ hasAnswered }) => hasAnswered)) settle(self)
+  if (targets.every(({ hasAnswered }) => hasAnswered)) initialize(self)
 }
 
 const resolved = ({ cluster, targets }: Draft): ReadonlyArray<Hosts.Host> =>
@@ -382,7 +382,7 @@ const listPicked = (self: Draft): void => {
 
 const wake = (self: Draft): void => {
   // ★ Who waits for the first assignment waits no longer; the assignment is taken when it comes.
-  if (self.fetchUntil <= self.now) settle(self)
+  if (self.fetchUntil <= self.now) initialize(self)
   if (self.staleAt <= self.now) {
     self.staleAt = Number.POSITIVE_INFINITY
     list(self, [])

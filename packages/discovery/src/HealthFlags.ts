@@ -34,7 +34,7 @@ export type HealthFlags = number
  *
  * @since 0.1.0
  */
-export interface Meaning {
+export interface FlagProperties {
   readonly bit: HealthFlags
   /** Who sets and clears it. */
   readonly source: "check" | "outlier" | "discovery" | "removal"
@@ -46,34 +46,34 @@ export interface Meaning {
   readonly fails: boolean
 }
 
-const meaning = (
+const properties = (
   place: number,
-  source: Meaning["source"],
-  makes: Meaning["makes"],
-  more: Partial<Pick<Meaning, "fails" | "isExcluded">> = {}
-): Meaning => ({ bit: 1 << place, source, makes, isExcluded: false, fails: false, ...more })
+  source: FlagProperties["source"],
+  makes: FlagProperties["makes"],
+  more: Partial<Pick<FlagProperties, "fails" | "isExcluded">> = {}
+): FlagProperties => ({ bit: 1 << place, source, makes, isExcluded: false, fails: false, ...more })
 
 /**
  * The table.
  *
  * @since 0.1.0
  */
-export const table: Readonly<Record<Flag, Meaning>> = {
-  FAILED_ACTIVE_HC: meaning(0, "check", "unhealthy", { fails: true }),
-  DEGRADED_ACTIVE_HC: meaning(1, "check", "degraded"),
-  ACTIVE_HC_TIMEOUT: meaning(2, "check", "healthy"),
-  PENDING_ACTIVE_HC: meaning(3, "check", "healthy", { isExcluded: true }),
-  EXCLUDED_VIA_IMMEDIATE_HC_FAIL: meaning(4, "check", "healthy", { isExcluded: true }),
-  FAILED_OUTLIER: meaning(5, "outlier", "unhealthy"),
-  FAILED_EDS_HEALTH: meaning(6, "discovery", "unhealthy", { fails: true }),
-  EDS_STATUS_DRAINING: meaning(7, "discovery", "unhealthy", { fails: true, isExcluded: true }),
-  DEGRADED_EDS_HEALTH: meaning(8, "discovery", "degraded"),
-  PENDING_DYNAMIC_REMOVAL: meaning(9, "removal", "healthy")
+export const table: Readonly<Record<Flag, FlagProperties>> = {
+  FAILED_ACTIVE_HC: properties(0, "check", "unhealthy", { fails: true }),
+  DEGRADED_ACTIVE_HC: properties(1, "check", "degraded"),
+  ACTIVE_HC_TIMEOUT: properties(2, "check", "healthy"),
+  PENDING_ACTIVE_HC: properties(3, "check", "healthy", { isExcluded: true }),
+  EXCLUDED_VIA_IMMEDIATE_HC_FAIL: properties(4, "check", "healthy", { isExcluded: true }),
+  FAILED_OUTLIER: properties(5, "outlier", "unhealthy"),
+  FAILED_EDS_HEALTH: properties(6, "discovery", "unhealthy", { fails: true }),
+  EDS_STATUS_DRAINING: properties(7, "discovery", "unhealthy", { fails: true, isExcluded: true }),
+  DEGRADED_EDS_HEALTH: properties(8, "discovery", "degraded"),
+  PENDING_DYNAMIC_REMOVAL: properties(9, "removal", "healthy")
 }
 
 const entries = Object.entries(table)
 
-const bitsOf = (holds: (meaning: Meaning) => boolean): HealthFlags =>
+const bitsOf = (holds: (properties: FlagProperties) => boolean): HealthFlags =>
   entries.reduce((bits, [, each]) => (holds(each) ? bits | each.bit : bits), 0)
 
 const unhealthyBits = bitsOf(({ makes }) => makes === "unhealthy")
@@ -128,14 +128,14 @@ export const set = (self: HealthFlags, flag: Flag, isSet: boolean): HealthFlags 
  *
  * @since 0.1.0
  */
-export const of = (self: HealthFlags, source: Meaning["source"]): HealthFlags => self & sourceBits[source]
+export const of = (self: HealthFlags, source: FlagProperties["source"]): HealthFlags => self & sourceBits[source]
 
 /**
  * The same flags, but those of one source as they are in `flags`.
  *
  * @since 0.1.0
  */
-export const replace = (self: HealthFlags, source: Meaning["source"], flags: HealthFlags): HealthFlags =>
+export const replace = (self: HealthFlags, source: FlagProperties["source"], flags: HealthFlags): HealthFlags =>
   (self & ~sourceBits[source]) | of(flags, source)
 
 /**
@@ -151,7 +151,7 @@ export const names = (self: HealthFlags): ReadonlyArray<string> =>
  *
  * @since 0.1.0
  */
-export const healthOf = (self: HealthFlags): Meaning["makes"] =>
+export const healthOf = (self: HealthFlags): FlagProperties["makes"] =>
   (self & unhealthyBits) !== 0 ? "unhealthy" : (self & degradedBits) !== 0 ? "degraded" : "healthy"
 
 /**

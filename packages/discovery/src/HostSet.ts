@@ -37,7 +37,7 @@ export type Input =
   /** ★ All hosts, of an answer: a query that failed, or a stream that was lost, lists nothing. */
   | { readonly _tag: "Listed"; readonly hosts: ReadonlyArray<Hosts.Host> }
   /** Discovery has come to its first end. */
-  | { readonly _tag: "Settled" }
+  | { readonly _tag: "Initialized" }
   /** What a checker says of a host: all flags of it. */
   | {
       readonly _tag: "Health"
@@ -93,9 +93,9 @@ export interface HostSet {
   /** Members that ever came. */
   readonly places: number
   readonly warming:
-    | { readonly _tag: "Unsettled" | "Ready" }
-    /** Hosts that were there when discovery settled, and have no first result. */
-    | { readonly _tag: "Settled"; readonly awaited: HashSet.HashSet<string> }
+    | { readonly _tag: "Discovering" | "Ready" }
+    /** Hosts that were there when discovery was initialized, and have no first result. */
+    | { readonly _tag: "Checking"; readonly unchecked: HashSet.HashSet<string> }
 }
 
 /**
@@ -113,7 +113,7 @@ export const make = (settings: Partial<Settings> = {}): HostSet => ({
   },
   members: HashMap.empty(),
   places: 0,
-  warming: { _tag: "Unsettled" }
+  warming: { _tag: "Discovering" }
 })
 
 /**
@@ -133,7 +133,7 @@ export const inOrder = (self: Pick<HostSet, "members">): ReadonlyArray<Member> =
   Array.from(HashMap.values(self.members)).sort((a, b) => a.place - b.place)
 
 /**
- * Whether warming is over: discovery has settled, and each host that was there then has a first result, is gone, or is
+ * Whether warming is over: discovery is initialized, and each host that was there then has a first result, is gone, or is
  * checked no longer.
  *
  * @since 0.1.0
@@ -169,8 +169,8 @@ export const step = (self: HostSet, input: Input): readonly [HostSet, ReadonlyAr
     case "Listed":
       list(draft, input.hosts)
       break
-    case "Settled":
-      settle(draft)
+    case "Initialized":
+      initialize(draft)
       break
     case "Health":
       hear(draft, input.host, input.checker, (check) => ({ ...check, flags: HealthFlags.of(input.flags, "check") }))
@@ -267,19 +267,19 @@ const put = (self: Draft, before: Member | undefined, member: Member): void => {
   if (!isChecked) awaitNoLonger(self, host)
 }
 
-const settle = (self: Draft): void => {
-  if (self.warming._tag !== "Unsettled") return
+const initialize = (self: Draft): void => {
+  if (self.warming._tag !== "Discovering") return
   // ★ Who is listed later does not prolong it.
-  const awaited = inOrder(self).filter(({ checks }) => checks.some(({ hasResult }) => !hasResult))
-  warm(self, HashSet.fromIterable(awaited.map(({ host }) => host.id)))
+  const unchecked = inOrder(self).filter(({ checks }) => checks.some(({ hasResult }) => !hasResult))
+  warm(self, HashSet.fromIterable(unchecked.map(({ host }) => host.id)))
 }
 
 const awaitNoLonger = (self: Draft, host: string): void => {
-  if (self.warming._tag !== "Settled") return
-  warm(self, HashSet.remove(self.warming.awaited, host))
+  if (self.warming._tag !== "Checking") return
+  warm(self, HashSet.remove(self.warming.unchecked, host))
 }
 
-const warm = (self: Draft, awaited: HashSet.HashSet<string>): void => {
-  self.warming = HashSet.size(awaited) > 0 ? { _tag: "Settled", awaited } : { _tag: "Ready" }
+const warm = (self: Draft, unchecked: HashSet.HashSet<string>): void => {
+  self.warming = HashSet.size(unchecked) > 0 ? { _tag: "Checking", unchecked } : { _tag: "Ready" }
   if (self.warming._tag === "Ready") self.outputs.push({ _tag: "Ready" })
 }

@@ -22,7 +22,7 @@ const counting = (change: Partial<Own> = {}): Own => ({
   decode: ({ config }) => Either.right(new TextDecoder().decode(config)),
   make: () => 0,
   step: (self, input) => {
-    if (input._tag === "Start") return [self, [{ _tag: "Settled" }]]
+    if (input._tag === "Start") return [self, [{ _tag: "Initialized" }]]
     if (input._tag !== "Deadline") return [self, []]
     const hosts = Array.from({ length: self + 1 }, (_, index) => Host.make(`10.0.0.${index}:80`))
     return [self + 1, [{ _tag: "Listed", hosts }]]
@@ -62,7 +62,7 @@ describe("a type of one's own", () => {
       undefined
     ])
     const [started, outputs] = type.run().step({ _tag: "Start" }, { now: 0 })
-    expect([outputs, started.deadline, started.state]).toEqual([[{ _tag: "Settled" }], 100, 0])
+    expect([outputs, started.deadline, started.state]).toEqual([[{ _tag: "Initialized" }], 100, 0])
     const [next, listed] = started.step({ _tag: "Deadline" }, { now: 100 })
     expect([listed.length, next.deadline, next.fault]).toEqual([1, 200, undefined])
     // Not registered: that cluster alone is rejected.
@@ -98,7 +98,7 @@ describe("a type of one's own", () => {
     expect(errors({ assignment: boom })).toEqual([`${typeUrl}: decode threw: boom`])
     expect(errors({ clusters: boom })).toEqual([`${typeUrl}: decode threw: boom`])
     const [settled, outputs] = running({ make: boom }).step({ _tag: "Start" }, { now: 0 })
-    expect([outputs, settled.fault]).toEqual([[{ _tag: "Settled" }], `${typeUrl}: make threw: boom`])
+    expect([outputs, settled.fault]).toEqual([[{ _tag: "Initialized" }], `${typeUrl}: make threw: boom`])
     expect(running({ deadline: boom }).fault).toBe(`${typeUrl}: deadline threw: boom`)
   })
 

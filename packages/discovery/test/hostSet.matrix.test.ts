@@ -139,7 +139,7 @@ describe("the matrix", () => {
     const checkers = ["a", "b"]
     const single = happenings(checkers).filter(({ _tag }) => _tag !== "Listed" && _tag !== "Unlisted")
     const action = fc.oneof(
-      { weight: 1, arbitrary: fc.constant("Settled" as const) },
+      { weight: 1, arbitrary: fc.constant("Initialized" as const) },
       {
         weight: 4,
         arbitrary: fc.record({
@@ -166,8 +166,8 @@ describe("the matrix", () => {
         for (const each of actions) {
           let expected: ReadonlyArray<string> = []
           let input: HostSet.Input
-          if (each === "Settled") {
-            input = { _tag: "Settled" }
+          if (each === "Initialized") {
+            input = { _tag: "Initialized" }
             awaited ??= names.filter((name) => references.get(name)?.awaits)
           } else if ("listed" in each) {
             const hosts = each.listed.map(({ host, isUnchecked, status: healthStatus }) =>

@@ -111,7 +111,7 @@ describe("vectors of the matrix", () => {
   })
 
   it("21: unlisted before a result: deleted, and nobody waits for it", () => {
-    const play = new Play().list("A", "B").give({ _tag: "Settled" })
+    const play = new Play().list("A", "B").give({ _tag: "Initialized" })
     expect(HostSet.isReady(play.self)).toBe(false)
     play.says().quiet()
     expect([play.list("A").a, play.said]).toEqual([["routed"], ["Uncheck B", "Removed B", "Drain B", "Ready"]])
@@ -173,7 +173,7 @@ describe("hosts", () => {
   })
 
   it("passes when all checkers say so", () => {
-    const play = new Play({ checkers: ["c", "d"] }).list("A").give({ _tag: "Settled" }).says()
+    const play = new Play({ checkers: ["c", "d"] }).list("A").give({ _tag: "Initialized" }).says()
     expect([play.a, HostSet.isReady(play.self)]).toEqual([["not", "FAILED_ACTIVE_HC"], false])
     play.give({ _tag: "Health", host: "A", checker: "d", flags: HealthFlags.none })
     expect(play.give({ _tag: "Checked", host: "A", checker: "d" }).a).toEqual(["routed"])
@@ -189,19 +189,19 @@ describe("hosts", () => {
     expect(play.list("A").list().said.at(-1)).toBe("Drain A")
   })
 
-  it("is ready when discovery has settled and the hosts of then have results; ★ later ones do not prolong it", () => {
-    const play = new Play().list("A").says().list("A", "B").give({ _tag: "Settled" }).list("A", "B", "C")
+  it("is ready when discovery is initialized and the hosts of then have results; ★ later ones do not prolong it", () => {
+    const play = new Play().list("A").says().list("A", "B").give({ _tag: "Initialized" }).list("A", "B", "C")
     expect(HostSet.isReady(play.self)).toBe(false)
-    play.give({ _tag: "Checked", host: "A", checker: "c" }).give({ _tag: "Settled" })
+    play.give({ _tag: "Checked", host: "A", checker: "c" }).give({ _tag: "Initialized" })
     // ★ A second result of one host is not the first of another.
     expect(HostSet.isReady(play.self)).toBe(false)
     play.give({ _tag: "Checked", host: "B", checker: "c" })
     expect(play.said.filter((word) => word === "Ready")).toEqual(["Ready"])
-    expect(new Play().give({ _tag: "Settled" }).said).toEqual(["Ready"])
+    expect(new Play().give({ _tag: "Initialized" }).said).toEqual(["Ready"])
     expect(
       new Play()
         .list("A")
-        .give({ _tag: "Settled" })
+        .give({ _tag: "Initialized" })
         .list(Host.make("A", { isUnchecked: true }))
         .said.at(-1)
     ).toBe("Ready")

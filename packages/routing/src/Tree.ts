@@ -247,7 +247,7 @@ const carryOut = (run: Run, node: Node, output: PolicyOutput): Fed => {
       const slot = node.children.get(output.name)
       if (slot === undefined) return { node, said: quiet }
       const inUse = feed(run, slot.current, { _tag: "ExitIdle" })
-      const { slot: next, said } = settle(run, { ...slot, current: inUse.node }, inUse.said, quiet)
+      const { slot: next, said } = chooseInUse(run, { ...slot, current: inUse.node }, inUse.said, quiet)
       return hear(run, node, output.name, { slot: next, said })
     }
     case "Remove": {
@@ -308,11 +308,11 @@ const configureSlot = (
   if (pending !== undefined && pending.policy !== config.policy) removeNode(run, pending)
   const before = pending?.policy === config.policy ? pending : makeNode(config.policy, `${id}~${exchanged}`)
   const { node, said } = configure(run, before, config, endpoints)
-  return settle(run, { current, pending: node }, quiet, said)
+  return chooseInUse(run, { current, pending: node }, quiet, said)
 }
 
 /** Decides which of two policies is in use, after either of them said something. */
-const settle = (run: Run, slot: Slot, current: ReadonlyArray<Told>, pending: ReadonlyArray<Told>): FedSlot => {
+const chooseInUse = (run: Run, slot: Slot, current: ReadonlyArray<Told>, pending: ReadonlyArray<Told>): FedSlot => {
   if (slot.pending === undefined) return { slot, said: current }
   const isUsed = slot.current.told?.state === "READY"
   const isReady = slot.pending.told !== undefined && slot.pending.told.state !== "CONNECTING"
@@ -330,7 +330,7 @@ const visitSlot = (run: Run, slot: Slot, input: Exclude<Input, { readonly _tag: 
   const current = visit(run, slot.current, input)
   const pending = slot.pending === undefined ? undefined : visit(run, slot.pending, input)
   const next = { current: current.node, pending: pending?.node }
-  return settle(run, next, current.said, pending?.said ?? quiet)
+  return chooseInUse(run, next, current.said, pending?.said ?? quiet)
 }
 
 const isFor = (run: Run, { id }: Node, input: Exclude<Input, { readonly _tag: "Config" | "Close" }>): boolean => {

@@ -160,10 +160,10 @@ export interface Options {
 }
 
 /** A call of set, update or clear in its group's queue. */
-interface Turn {
-  /** The group has changed; the turn ends when the groups over it have the change. */
+interface PendingWrite {
+  /** The group has changed; the write ends when the groups over it have the change. */
   isApplied: boolean
-  /** Called when the turn is first in the queue; `undefined` if nothing waits for that. */
+  /** Called when the write is first in the queue; `undefined` if nothing waits for that. */
   begin: (() => void) | undefined
 }
 
@@ -216,16 +216,16 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
     const maxResourcesPerGroup = options.maxResourcesPerGroup ?? 1_000_000
     const validator = Validator.make(validation)
     const invalidInForce = new InvalidInForce()
-    const turns = new Map<string, Array<Turn>>()
+    const pendingWrites = new Map<string, Array<PendingWrite>>()
     let revision = 0
 
-    /** Ends a turn, so that the next one may begin. */
-    const leave = (group: string, turn: Turn): void => {
-      const queue = turns.get(group)
-      const place = queue?.indexOf(turn) ?? -1
+    /** Ends a write, so that the next one may begin. */
+    const leave = (group: string, pending: PendingWrite): void => {
+      const queue = pendingWrites.get(group)
+      const place = queue?.indexOf(pending) ?? -1
       if (queue === undefined || place < 0) return
       queue.splice(place, 1)
-      if (queue.length === 0) turns.delete(group)
+      if (queue.length === 0) pendingWrites.delete(group)
       if (place === 0) queue[0]?.begin?.()
     }
 
@@ -272,14 +272,14 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
     }
 
     /** Waits until earlier calls are applied or abandoned. */
-    const awaitTurn = (turn: Turn): Effect.Effect<void> =>
+    const awaitEarlier = (pending: PendingWrite): Effect.Effect<void> =>
       Effect.async((resume) => {
-        turn.begin = () => {
-          turn.begin = undefined
+        pending.begin = () => {
+          pending.begin = undefined
           resume(Effect.void)
         }
         return Effect.sync(() => {
-          turn.begin = undefined
+          pending.begin = undefined
         })
       })
 
@@ -288,7 +288,7 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
      * sees the old group, and no other change of it begins. A call that fails or is interrupted before leaves the
      * queue.
      */
-    const inTurn = <P, N, A, E>(
+    const writeInOrder = <P, N, A, E>(
       group: string,
       { ifRevision }: WriteOptions,
       prepare: Effect.Effect<P, E>,
@@ -297,27 +297,27 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
       check?: (next: N) => Effect.Effect<void, E>
     ): Effect.Effect<A, E | StoreError.Conflict> =>
       Effect.flatMap(EventLoop.guarded, (loop) => {
-        const turn: Turn = { isApplied: false, begin: undefined }
-        const queue = turns.get(group)
-        if (queue === undefined) turns.set(group, [turn])
-        else queue.push(turn)
+        const pending: PendingWrite = { isApplied: false, begin: undefined }
+        const queue = pendingWrites.get(group)
+        if (queue === undefined) pendingWrites.set(group, [pending])
+        else queue.push(pending)
         const end = (next: Either.Either<N, E>): Effect.Effect<A, E> =>
           check === undefined || Either.isLeft(next) ? put(next) : Effect.flatMap(check(next.right), () => put(next))
         const put = (next: Either.Either<N, E>): Effect.Effect<A, E> => {
           const applied = Either.flatMap(next, commit)
           if (Either.isLeft(applied)) {
-            leave(group, turn)
+            leave(group, pending)
             return Either.left(applied.left)
           }
           const { rest, result } = applied.right
-          turn.isApplied = true
+          pending.isApplied = true
           let resume: (() => void) | undefined
           const onEnd = (): void => {
-            leave(group, turn)
+            leave(group, pending)
             resume?.()
           }
           if (rest === undefined || finish(loop, rest, onEnd)) {
-            leave(group, turn)
+            leave(group, pending)
             return Exit.succeed(result())
           }
           return Effect.async((done) => {
@@ -327,20 +327,20 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
         const applying = (prepared: P): Effect.Effect<A, E | StoreError.Conflict> => {
           const actual = held.stored(group)?.revision ?? 0
           if (ifRevision !== undefined && ifRevision !== actual) {
-            leave(group, turn)
+            leave(group, pending)
             return Either.left(new StoreError.Conflict({ group, expected: ifRevision, actual }))
           }
           const applied = apply(prepared)
           return Either.isEither(applied) ? end(applied) : Effect.flatMap(Slice.steps(loop, applied), end)
         }
         const giveUp = Effect.sync(() => {
-          if (!turn.isApplied) leave(group, turn)
+          if (!pending.isApplied) leave(group, pending)
         })
         return Effect.flatMap(prepare, (prepared) =>
           // Most calls are first in the queue and need not wait.
-          turns.get(group)?.[0] === turn
+          pendingWrites.get(group)?.[0] === pending
             ? applying(prepared)
-            : Effect.flatMap(awaitTurn(turn), () => applying(prepared))
+            : Effect.flatMap(awaitEarlier(pending), () => applying(prepared))
         ).pipe(Effect.onError(() => giveUp))
       })
 
@@ -355,7 +355,7 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
 
     return {
       set: (group, snapshot, write = noOptions) =>
-        inTurn<Validator.Validated, Next, HeldGroups.Stored, StoreError.SetError>(
+        writeInOrder<Validator.Validated, Next, HeldGroups.Stored, StoreError.SetError>(
           group,
           write,
           encode(group, snapshot, write),
@@ -369,7 +369,7 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
           checker.refusing(group, write.groupRules)
         ),
       update: (group, { remove, upsert, versions }, write = noOptions) =>
-        inTurn<Validator.Validated, Next, HeldGroups.Stored, StoreError.UpdateError>(
+        writeInOrder<Validator.Validated, Next, HeldGroups.Stored, StoreError.UpdateError>(
           group,
           write,
           upsert === undefined ? Effect.succeed(nothing) : encode(group, upsert, write),
@@ -389,7 +389,7 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
           checker.refusing(group, write.groupRules)
         ),
       clear: (group, write = noOptions) =>
-        inTurn<void, void, void, never>(
+        writeInOrder<void, void, void, never>(
           group,
           write,
           Effect.void,

@@ -13,7 +13,7 @@ const numbers = (
   ],
   key: (n) => [String(options.modulo === undefined ? n : n % options.modulo)],
   problems: () => [],
-  unsettled: () => [],
+  unfinished: () => [],
   ...options
 })
 
@@ -52,7 +52,7 @@ describe("explore", () => {
   })
   it("tells what is wrong in the end, in the first state, too", () => {
     const ends = (bad: number) =>
-      Exploration.explore(numbers({ unsettled: (n) => (n === bad ? ["no rest"] : []) }), { depth: 3 }).violation
+      Exploration.explore(numbers({ unfinished: (n) => (n === bad ? ["no rest"] : []) }), { depth: 3 }).violation
     assert.deepStrictEqual(ends(1), { path: [], problems: ["no rest"] })
     assert.deepStrictEqual(ends(4), { path: ["add 3"], problems: ["no rest"] })
     assert.isUndefined(ends(3))

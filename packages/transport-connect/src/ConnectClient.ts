@@ -256,27 +256,27 @@ class Channel implements ClientTransport.Channel {
   }
 
   #connect(done: (outcome: Either.Either<Http2.ClientHttp2Session, string>) => void): void {
-    let settled = false
-    const settle = (outcome: Either.Either<Http2.ClientHttp2Session, string>): void => {
-      if (settled) return
-      settled = true
+    let isConnected = false
+    const finish = (outcome: Either.Either<Http2.ClientHttp2Session, string>): void => {
+      if (isConnected) return
+      isConnected = true
       clearTimeout(timer)
       done(outcome)
     }
     const timer = setTimeout(() => {
-      settle(Either.left(`no connection within ${this.#connectTimeout} ms`))
+      finish(Either.left(`no connection within ${this.#connectTimeout} ms`))
       this.#socket?.destroy()
     }, this.#connectTimeout)
-    const socket = this.#dial((reason) => settle(Either.left(reason)))
+    const socket = this.#dial((reason) => finish(Either.left(reason)))
     if (socket === undefined) return
     this.#socket = socket
     socket.once(socket instanceof Tls.TLSSocket ? "secureConnect" : "connect", () => {
-      if (settled || this.#closed) return void socket.destroy()
+      if (isConnected || this.#closed) return void socket.destroy()
       if (socket instanceof Tls.TLSSocket && socket.alpnProtocol !== "h2") {
-        settle(Either.left("the server does not speak HTTP/2 (ALPN h2)"))
+        finish(Either.left("the server does not speak HTTP/2 (ALPN h2)"))
         return void socket.destroy()
       }
-      settle(Either.right(this.#start(socket)))
+      finish(Either.right(this.#start(socket)))
     })
   }
 

@@ -214,8 +214,8 @@ const listing = (
 ): Effect.Effect<never> =>
   Effect.gen(function* () {
     if (source._tag === "File") return yield* Effect.never
-    const { maxSettle, pollInterval, settle } = withDefaults(options)
-    const change = ChangeSignal.make(settle, maxSettle)
+    const { maxDelay, pollInterval, quietPeriod } = withDefaults(options)
+    const change = ChangeSignal.make(quietPeriod, maxDelay)
     const watch = yield* Effect.acquireRelease(
       Effect.sync(() =>
         // The files in the folder report that it cannot be watched.
@@ -229,5 +229,5 @@ const listing = (
       onChange(yield* Effect.promise(() => ResponsePlan.filesIn(folder, source.format)))
     })
     yield* look
-    return yield* change.settled.pipe(Effect.zipRight(look), Effect.forever)
+    return yield* change.quiet.pipe(Effect.zipRight(look), Effect.forever)
   }).pipe(Effect.scoped)

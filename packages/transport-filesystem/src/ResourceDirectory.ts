@@ -213,14 +213,14 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
   Effect.gen(function* () {
     // Without a trailing slash: entries are matched by their directory paths.
     const path = join(dirname(directory), basename(directory))
-    const { maxFileBytes, maxSettle, pollInterval, settle } = withDefaults(options)
+    const { maxFileBytes, maxDelay, pollInterval, quietPeriod } = withDefaults(options)
     const { maxFiles = 100_000, rootGroup = "default" } = options
     const runtime = yield* Effect.runtime()
     const log = yield* FileLog.make
     const published = Latest.make<string, Resources>()
-    const change = ChangeSignal.make(settle, maxSettle)
+    const change = ChangeSignal.make(quietPeriod, maxDelay)
     /** A change in a parent directory: only the path's target is checked. */
-    const besides = ChangeSignal.make(settle, maxSettle)
+    const besides = ChangeSignal.make(quietPeriod, maxDelay)
 
     /** Directories whose changes may change the listing; the listing adds to it. */
     let content = new Set<string>()
@@ -502,8 +502,8 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
     )
 
     yield* guarded(lookAtAll)
-    yield* change.settled.pipe(Effect.zipRight(guarded(look)), Effect.forever, Effect.forkScoped)
-    yield* besides.settled.pipe(Effect.zipRight(guarded(check)), Effect.forever, Effect.forkScoped)
+    yield* change.quiet.pipe(Effect.zipRight(guarded(look)), Effect.forever, Effect.forkScoped)
+    yield* besides.quiet.pipe(Effect.zipRight(guarded(check)), Effect.forever, Effect.forkScoped)
 
     const changes = Stream.suspend(() => {
       const told = new Map<string, Resources>()

@@ -64,11 +64,11 @@ export interface ResponseFile {
  */
 export const make = (path: string, options: Options = {}): Effect.Effect<ResponseFile, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const { maxFileBytes, maxSettle, pollInterval, settle } = withDefaults(options)
+    const { maxFileBytes, maxDelay, pollInterval, quietPeriod } = withDefaults(options)
     const runtime = yield* Effect.runtime()
     const log = yield* FileLog.make
     const latest = Latest.make<string, ResourceFile.Response>()
-    const change = ChangeSignal.make(settle, maxSettle)
+    const change = ChangeSignal.make(quietPeriod, maxDelay)
     let ways: WayWatch.Ways = new Map()
     const watch = yield* Effect.acquireRelease(
       Effect.sync(() =>
@@ -150,7 +150,7 @@ export const make = (path: string, options: Options = {}): Effect.Effect<Respons
     })
 
     yield* look
-    yield* change.settled.pipe(Effect.zipRight(look), Effect.forever, Effect.forkScoped)
+    yield* change.quiet.pipe(Effect.zipRight(look), Effect.forever, Effect.forkScoped)
 
     return {
       path,

@@ -43,7 +43,7 @@ const connect = (
         backoff: { initial: 20, floor: 10 },
         ...options,
         bootstrap: Bootstrap.make({ servers: [`path://${directory.at(name)}`], node: { id: "c1" } })
-      }).pipe(Layer.provideMerge(FileClient.layer({ settle: 10, ...transport })), Layer.provide(silent))
+      }).pipe(Layer.provideMerge(FileClient.layer({ quietPeriod: 10, ...transport })), Layer.provide(silent))
     ),
     (context) => ({
       ...Context.get(context, XdsClient.XdsClient),
@@ -368,7 +368,7 @@ describe("A channel to files", () => {
       const directory = yield* Directories.temporary
       directory.move("eds/e.json", eds("e", 1))
       directory.move("eds/f.json", eds("f", 1))
-      const client = FileClient.make({ settle: 5 })
+      const client = FileClient.make({ quietPeriod: 5 })
       const to = yield* client.connect({
         address: `path://${directory.path}`,
         credentials: ClientTransport.insecure

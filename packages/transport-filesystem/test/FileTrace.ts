@@ -50,7 +50,7 @@ const textOf = (bytes: Uint8Array): string => {
 export const play = (script: string) =>
   Effect.gen(function* () {
     const directory = yield* Directories.temporary
-    const client = FileClient.make({ settle: 5, format: "json" })
+    const client = FileClient.make({ quietPeriod: 5, format: "json" })
     const channel = yield* client.connect({
       address: `path://${directory.path}`,
       credentials: ClientTransport.insecure

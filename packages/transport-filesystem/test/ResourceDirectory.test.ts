@@ -29,7 +29,7 @@ const reading = (directory: Directory, options: ResourceDirectory.Options = {}, 
   Effect.gen(function* () {
     const lines: Array<string> = []
     const logger = Logger.make(({ message }) => void lines.push(String(message)))
-    const source = yield* ResourceDirectory.make(path, { settle: 20, ...options }).pipe(
+    const source = yield* ResourceDirectory.make(path, { quietPeriod: 20, ...options }).pipe(
       Effect.provide(Logger.replace(Logger.defaultLogger, logger))
     )
     const groups: Record<string, ReadonlyArray<string>> = {}
@@ -533,7 +533,7 @@ describe("a directory of resources", () => {
         const count = 2_000
         const directory = yield* Directories.temporary
         directory.write("edge/kept.yaml", cluster("kept"))
-        const source = yield* ResourceDirectory.make(directory.path, { settle: 20 }).pipe(
+        const source = yield* ResourceDirectory.make(directory.path, { quietPeriod: 20 }).pipe(
           Effect.provide(Logger.replace(Logger.defaultLogger, Logger.none))
         )
         const last: { resources: number | undefined } = { resources: undefined }

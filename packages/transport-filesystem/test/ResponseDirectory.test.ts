@@ -64,7 +64,7 @@ describe("a directory of responses", () => {
       const read = (typeUrl: string, name = "") =>
         ResponseFile.make(ResponseDirectory.pathOf(out.path, { typeUrl, name }, format) ?? "", {
           typeUrl,
-          settle: 5
+          quietPeriod: 5
         }).pipe(quietly)
       const clusters = yield* read(ResourceType.Cluster.typeUrl)
       const assignments = yield* read(ResourceType.ClusterLoadAssignment.typeUrl, "a")

@@ -39,7 +39,7 @@ const reading = (directory: Directory, name: string, options: ResponseFile.Optio
   Effect.gen(function* () {
     const lines: Array<string> = []
     const logger = Logger.make(({ message }) => void lines.push(String(message)))
-    const file = yield* ResponseFile.make(directory.at(name), { typeUrl, settle: 20, ...options }).pipe(
+    const file = yield* ResponseFile.make(directory.at(name), { typeUrl, quietPeriod: 20, ...options }).pipe(
       Effect.provide(Logger.replace(Logger.defaultLogger, logger))
     )
     const versions: Array<string> = []

@@ -7,7 +7,7 @@ import { Status } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, TestClock } from "effect"
 import { TimeSlices } from "@effect-xds/transport-node/TimeSlices"
-import * as Deadlines from "../src/internal/Deadlines.js"
+import * as SessionTimers from "../src/internal/SessionTimers.js"
 import * as DiscoveryResponse from "../src/internal/DiscoveryResponse.js"
 import { Session, type Answer } from "../src/internal/Session.js"
 
@@ -28,7 +28,7 @@ const make = (
   onWritable: () => void = () => undefined
 ) =>
   Effect.gen(function* () {
-    const deadlines = yield* Deadlines.make
+    const deadlines = yield* SessionTimers.make
     const happened: Array<string> = []
     const session: Session = new Session(
       {
@@ -183,7 +183,7 @@ describe("A session", () => {
 
   it.scoped("may be ended while it is accepted", () =>
     Effect.gen(function* () {
-      const deadlines = yield* Deadlines.make
+      const deadlines = yield* SessionTimers.make
       const session = new Session(
         {
           deadlines,

@@ -14,7 +14,7 @@ import { Effect, Metric } from "effect"
 import * as Http from "node:http"
 import * as V8 from "node:v8"
 import * as Vm from "node:vm"
-import * as Deadlines from "../src/internal/Deadlines.js"
+import * as SessionTimers from "../src/internal/SessionTimers.js"
 import { shared } from "../src/internal/DiscoveryResponse.js"
 import * as Sessions from "../src/internal/Sessions.js"
 import * as DiscoveryRequests from "../src/internal/DiscoveryRequest.js"
@@ -205,7 +205,7 @@ describe("what sessions hold", { timeout: 300_000 }, () => {
 
   it.scopedLive("10 000 clients that come once and are forgotten leave nothing", () =>
     Effect.gen(function* () {
-      const deadlines = yield* Deadlines.make
+      const deadlines = yield* SessionTimers.make
       const budget = new ByteBudget(megabyte, "test")
       let served = 0
       const accept = (stream: ServerTransport.AcceptedStream): ServerTransport.StreamHandler => {

@@ -76,7 +76,7 @@ export class EndpointConnection implements Connection {
 
   release(): void {
     this.reserved--
-    this.settle()
+    this.closeIfDrained()
   }
 
   /** Throws if there is no connection any more. */
@@ -87,7 +87,7 @@ export class EndpointConnection implements Connection {
 
   readonly drain = (): void => {
     this.isDraining = true
-    this.settle()
+    this.closeIfDrained()
   }
 
   readonly close = (reason: string): void => this.fail(reason)
@@ -131,7 +131,7 @@ export class EndpointConnection implements Connection {
         : new Http2Carrier(socket, this.address, events)
   }
 
-  private settle(): void {
+  private closeIfDrained(): void {
     if (!this.isDraining || this.reserved > 0 || this.isEnded) return
     if (this.carrier === undefined) this.fail("not needed any more")
     else this.carrier.close()

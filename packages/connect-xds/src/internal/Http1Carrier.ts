@@ -75,7 +75,7 @@ export class Http1Carrier implements Carrier {
     this.isClosing = true
     this.spare?.destroy()
     for (const sockets of Object.values(this.agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy()
-    this.settle()
+    this.endIfIdle()
   }
 
   destroy(reason: string): void {
@@ -83,7 +83,7 @@ export class Http1Carrier implements Carrier {
     const error = new Error(reason)
     for (const end of this.dials) end()
     for (const socket of this.sockets) socket.destroy(error)
-    this.settle()
+    this.endIfIdle()
   }
 
   private start(stream: Http1Stream): void {
@@ -100,7 +100,7 @@ export class Http1Carrier implements Carrier {
         this.start(next)
       }
     }
-    this.settle()
+    this.endIfIdle()
   }
 
   private connect(connected: Connected): void {
@@ -119,7 +119,7 @@ export class Http1Carrier implements Carrier {
         this.events.gone(reason)
         // The type has a socket also where there is an error; Node looks at neither then.
         Reflect.apply(connected, undefined, [new Error(reason)])
-        this.settle()
+        this.endIfIdle()
       }
     )
     this.dials.add(end)
@@ -136,11 +136,11 @@ export class Http1Carrier implements Carrier {
       if (this.spare === socket) this.spare = undefined
       // ★ Also with requests under way: the others may go elsewhere.
       if (this.sockets.size === 0 && this.dials.size === 0) this.events.gone(reason)
-      this.settle()
+      this.endIfIdle()
     })
   }
 
-  private settle(): void {
+  private endIfIdle(): void {
     if (!this.isClosing || this.isEnded) return
     if (this.going.size + this.waiting.size + this.sockets.size + this.dials.size > 0) return
     this.isEnded = true

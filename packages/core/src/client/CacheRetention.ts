@@ -26,7 +26,7 @@ export const isRetained = (self: ClientCache, typeUrl: string, name: string): bo
   return (
     Option.isSome(entry) &&
     HashSet.size(entry.value.watchers) === 0 &&
-    ((Retentions.has(type.retained, "*") && Authority.isCovered(name)) || isOfRetained(type, name))
+    ((Retentions.has(type.retained, "*") && Authority.isInWildcard(name)) || isOfRetained(type, name))
   )
 }
 
@@ -92,7 +92,7 @@ export const onlyKept = (type: TypeCache): TypeCache => {
     type.entries,
     (entry, name) =>
       HashSet.size(entry.watchers) > 0 ||
-      (isAny && Authority.isCovered(name)) ||
+      (isAny && Authority.isInWildcard(name)) ||
       Retentions.has(type.retained, name) ||
       collectionOf(type, name) !== undefined ||
       isOfRetained(type, name)

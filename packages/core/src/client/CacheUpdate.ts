@@ -172,7 +172,7 @@ export const apply = (
   if (whole !== undefined && (whole.error.code === NOT_FOUND || (drop && isDataError(whole.error)))) {
     const { error } = whole
     for (const [name, entry] of type.entries) {
-      const isFree = entry.held?.server === server && HashSet.size(entry.watchers) === 0 && Authority.isCovered(name)
+      const isFree = entry.held?.server === server && HashSet.size(entry.watchers) === 0 && Authority.isInWildcard(name)
       if (!isFree || validation.seen.has(name)) continue
       dropped.add(name)
       changes.set(name, { ...entry, status: "Requested", held: undefined })

@@ -58,4 +58,4 @@ export const isHoldingOfOthers = (self: ClientCache, typeUrl: string, server: st
 
 /** Whether only a wildcard or a collection can bring a resource that nobody watches by name. */
 const isUnnamed = (type: TypeCache, name: string): boolean =>
-  Authority.isCovered(name) || collectionOf(type, name) !== undefined
+  Authority.isInWildcard(name) || collectionOf(type, name) !== undefined

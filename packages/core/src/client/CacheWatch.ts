@@ -48,7 +48,7 @@ export const watch = (self: ClientCache, typeUrl: string, name: string, watcher:
       failure === undefined
         ? noNotices
         : [{ typeUrl, name, watchers: [watcher], result: resultOfAll(type.held, failure.error) }]
-    const each = Array.from(type.entries).flatMap(([of, entry]) => (Authority.isCovered(of) ? tell(of, entry) : []))
+    const each = Array.from(type.entries).flatMap(([of, entry]) => (Authority.isInWildcard(of) ? tell(of, entry) : []))
     return [next, [...each, ...whole]]
   }
   const entry = Option.getOrElse(HashMap.get(type.entries, name), () => requested)

@@ -232,7 +232,7 @@ export const collectionOf = ({ collections, entries }: TypeCache, name: string):
  * @since 0.1.0
  */
 export const isBrought = (type: TypeCache, name: string): boolean =>
-  (HashSet.size(type.watchers) > 0 && Authority.isCovered(name)) || collectionOf(type, name) !== undefined
+  (HashSet.size(type.watchers) > 0 && Authority.isInWildcard(name)) || collectionOf(type, name) !== undefined
 
 /**
  * Whether any member of a collection is held.
@@ -259,7 +259,7 @@ export const inOrder = (watchers: Iterable<number>): ReadonlyArray<number> => Ar
 export const watchersOf = (type: TypeCache, name: string, entry: Entry): ReadonlyArray<number> => {
   const glob = collectionOf(type, name)
   const others = glob === undefined ? type.watchers : Option.getOrUndefined(HashMap.get(type.entries, glob))?.watchers
-  return others === undefined || HashSet.size(others) === 0 || (glob === undefined && !Authority.isCovered(name))
+  return others === undefined || HashSet.size(others) === 0 || (glob === undefined && !Authority.isInWildcard(name))
     ? inOrder(entry.watchers)
     : inOrder(HashSet.union(others, entry.watchers))
 }

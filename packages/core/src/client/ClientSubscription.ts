@@ -179,12 +179,12 @@ export const isMember = ({ collected, names }: ClientSubscription, name: string)
 }
 
 /**
- * Whether the subscription covers a resource. A wildcard does not cover all names; see `Authority.isCovered`.
+ * Whether the subscription covers a resource. A wildcard does not cover all names; see `Authority.isInWildcard`.
  *
  * @since 0.1.0
  */
 export const brings = (self: ClientSubscription, name: string): boolean =>
-  HashSet.has(self.names, name) || (self.wildcard && Authority.isCovered(name)) || isMember(self, name)
+  HashSet.has(self.names, name) || (self.wildcard && Authority.isInWildcard(name)) || isMember(self, name)
 
 /**
  * Whether a response answers a request for a resource: only then does its absence mean something.
@@ -393,9 +393,9 @@ export const receive = (
     return { ...accepted, nonce, answers: [...self.answers.slice(-maxAnswers + 1), answer] }
   }
   // ★ The server ignored requests that crossed this response. If only those listed names, an empty list still means everything.
-  const isDoubtful = self.ambiguous > 0 && !isWanted(self)
-  const explicit = self.explicit && !isDoubtful
-  const ambiguous = isDoubtful ? self.ambiguous - 1 : self.ambiguous
+  const isAmbiguous = self.ambiguous > 0 && !isWanted(self)
+  const explicit = self.explicit && !isAmbiguous
+  const ambiguous = isAmbiguous ? self.ambiguous - 1 : self.ambiguous
   return { ...accepted, nonce, answers: [answer], explicit, ambiguous }
 }
 

@@ -63,7 +63,7 @@ export const has = (self: Retention, name: string): boolean => {
 export const withoutName = (retained: Retention, name: string): Retention => {
   let left: Map<string, Retained> | undefined
   for (const [stream, { names, until }] of retained) {
-    const isLeft = (each: string) => (name === "*" ? !Authority.isCovered(each) : Collection.of(each) !== name)
+    const isLeft = (each: string) => (name === "*" ? !Authority.isInWildcard(each) : Collection.of(each) !== name)
     const isMany = name === "*" || Collection.isGlob(name)
     const others = HashSet.remove(isMany ? HashSet.filter(names, isLeft) : names, name)
     if (HashSet.size(others) === HashSet.size(names)) continue

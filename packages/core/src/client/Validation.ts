@@ -279,7 +279,7 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
   let isWhole = true
   for (const { error, name } of errors) {
     // ★ Resources that a wildcard covers were requested, too. An error of `*` concerns the whole type.
-    const isServed = view.isNamed(name) || (view.wildcard && Authority.isCovered(name))
+    const isServed = view.isNamed(name) || (view.wildcard && Authority.isInWildcard(name))
     const isRequested = name === "*" ? view.wildcard : isServed || view.isMember(name)
     if (!isRequested) continue
     if (seen.has(name)) {

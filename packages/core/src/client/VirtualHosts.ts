@@ -331,7 +331,7 @@ class Draft<A> {
     if (Table.get(this.table, virtualHost.name)?.virtualHost.value !== virtualHost.value) this.reloads++
     this.table = Table.withFetched(this.table, name, virtualHost, this.now)
     this.put(name, { ...entry, status: "present", resource: virtualHost.name, reason: "" })
-    this.settle(name)
+    this.answerWaiting(name)
   }
 
   miss(name: string): void {
@@ -340,7 +340,7 @@ class Draft<A> {
     this.empties++
     this.detach(name, entry)
     this.put(name, { ...entry, status: "absent", resource: "", reason: "", usedAt: this.now })
-    this.settle(name)
+    this.answerWaiting(name)
   }
 
   reject(name: string, reason: string): void {
@@ -348,7 +348,7 @@ class Draft<A> {
     if (entry === undefined) return
     this.detach(name, entry)
     this.put(name, { ...entry, status: "rejected", resource: "", reason, usedAt: this.now })
-    this.settle(name)
+    this.answerWaiting(name)
   }
 
   delay(name: string, reason: string): void {
@@ -447,7 +447,7 @@ class Draft<A> {
   }
 
   /** The answer is there: requests that wait for it are routed anew. */
-  private settle(name: string): void {
+  private answerWaiting(name: string): void {
     const entry = this.entry(name)
     if (entry === undefined) return
     this.put(name, { ...entry, waiting: HashSet.empty() })

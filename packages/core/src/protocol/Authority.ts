@@ -23,7 +23,7 @@ export const ofName = (name: string): string | undefined =>
  *
  * @since 0.1.0
  */
-export const isCovered = (name: string): boolean => ofName(name) === undefined
+export const isInWildcard = (name: string): boolean => ofName(name) === undefined
 
 /**
  * The canonical form of a name, under which a resource is stored and requested: context parameters of an xdstp name are sorted

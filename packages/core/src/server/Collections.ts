@@ -62,7 +62,7 @@ const canonicalNames = (names: ReadonlyArray<string>): ReadonlyArray<string> =>
  *
  * @since 0.1.0
  */
-export const isCovered = ({ collections }: Subscription, name: string): boolean => {
+export const isMember = ({ collections }: Subscription, name: string): boolean => {
   if (collections === undefined) return false
   const glob = Collection.of(name)
   return glob !== undefined && HashSet.has(collections.globs, glob)
@@ -122,7 +122,7 @@ export const giveUp = (self: Draft, name: string): boolean => {
   const { collections } = self
   if (collections === undefined) return false
   self.collections = { ...collections, asked: HashMap.remove(collections.asked, name) }
-  return isCovered(self, name)
+  return isMember(self, name)
 }
 
 /**
@@ -135,7 +135,7 @@ export const keepMembers = function* (self: Draft): Steps.Steps<void> {
   if (collections === undefined || cursor === undefined || !Subscriptions.isWild(self)) return
   const names = new HeldNamesDraft(self.names)
   for (const held of [HashMap.keys(cursor.fingerprints), pendingRemovals.keys()]) {
-    for (const name of yield* Steps.filter(held, (each) => isCovered(self, each))) names.setNew(name)
+    for (const name of yield* Steps.filter(held, (each) => isMember(self, each))) names.setNew(name)
   }
   self.names = names.end()
 }
@@ -291,7 +291,7 @@ const changed = function* (
   let count = 0
   for (const name of touched.keys()) {
     if (++count % Steps.atOnce === 0) yield
-    if (!isCovered(self, name)) continue
+    if (!isMember(self, name)) continue
     if (ResourceSet.get(set, name) === undefined) gone++
     else members.push(name)
   }

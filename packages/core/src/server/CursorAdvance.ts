@@ -53,12 +53,12 @@ export const advanced = (
   next.pendingRemovals = pendingRemovals
   next.names = names
   // ★ With silent removals, a NACKed response may be corrected without a new one. Then nothing waits for its ACK.
-  if (silent && isRejected(self) && !isDoubtful(self, names)) next.unackedUpdate = undefined
+  if (silent && isRejected(self) && !holdsRejected(self, names)) next.unackedUpdate = undefined
   return next
 }
 
 /** Whether the client holds content that it did not accept. */
-const isDoubtful = ({ beforeRejection }: Subscription, names: HashMap.HashMap<string, string>): boolean => {
+const holdsRejected = ({ beforeRejection }: Subscription, names: HashMap.HashMap<string, string>): boolean => {
   if (beforeRejection === undefined) return false
   for (const [name, fingerprint] of names) {
     if (fingerprint !== "" && !Option.contains(HashMap.get(beforeRejection.before, name), fingerprint)) return true

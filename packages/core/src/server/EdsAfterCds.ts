@@ -66,7 +66,7 @@ const sendNamed = function* (self: Draft, endpoints: Subscription, of: ReadonlyA
     OnDemandNames.isHeld(endpoints, name)
   const isAsked = (name: string) => wild || (Subscriptions.hasName(endpoints, name) && isThere(name))
   // ★ A returning client may quote members that are back before its first answer.
-  const mayBeQuoted = (name: string) => isAsked(name) || Collections.isCovered(endpoints, name)
+  const mayBeQuoted = (name: string) => isAsked(name) || Collections.isMember(endpoints, name)
   const names = yield* Steps.filter(of, isAsked)
   const quoted = endpoints.initial.size === 0 ? [] : yield* Steps.filter(of, mayBeQuoted)
   if (names.length + quoted.length === 0) return

@@ -98,7 +98,7 @@ const isSteady = (client: ReturnType<typeof play>, turn: (index: number) => void
   for (let index = 1; index <= turns; index++) {
     turn(index)
     client.forget()
-    // What was given up lingers for a while.
+    // What was given up is retained for a while.
     if (index % 50 === 0) client.wait(20_000)
   }
   const after = measure()
@@ -292,7 +292,7 @@ describe("bounds", { timeout: 600_000 }, () => {
     )
   })
 
-  it("★ of what lingers: of 10 100 names that are given up 10 000", () => {
+  it("★ of what is retained: of 10 100 names that are given up 10 000", () => {
     const client = play("StateOfTheWorld")
     const names = Array.from({ length: 10_100 }, (_, index) => `name ${index}`)
     const watchers = names.map((name) => client.watch(EDS, name))

@@ -13,7 +13,7 @@ const minInside = 4
 /** Bytes of secrets that a text is searched for; more would take too long. */
 const maxSecretBytes = 131_072
 
-/** Uncovered characters between two pieces of secrets that are taken for a part of them. */
+/** Other characters between two pieces of secrets that are taken for a part of them. */
 const maxGap = window - 1
 
 const encoder = new TextEncoder()
@@ -81,7 +81,7 @@ const hashMask = (1 << hashBits) - 1
 /** The normal text, ready to be searched for many secrets. */
 class Searched {
   /** 0: stays; 1: a piece of a secret; 2: that, and the window that begins here was found before. */
-  readonly covered: Uint8Array
+  readonly marks: Uint8Array
   /** By hash: the position, from 1, of the last window with it; 0: none. */
   private readonly heads = new Uint32Array(1 << hashBits)
   /** A bit for each hash that there is: most windows of secrets need not be looked up in more memory than this. */
@@ -100,7 +100,7 @@ class Searched {
 
   constructor(private readonly bytes: Uint8Array) {
     this.hasHex = longestHex(bytes) >= window
-    this.covered = new Uint8Array(bytes.byteLength)
+    this.marks = new Uint8Array(bytes.byteLength)
     this.others = new Uint32Array(bytes.byteLength + 1)
     this.equals = new Uint32Array(bytes.byteLength + 1)
     let power = 1
@@ -148,16 +148,16 @@ class Searched {
   }
 
   private cover(at: number, length: number): void {
-    for (let index = at; index < at + length; index++) this.covered[index] ||= 1
+    for (let index = at; index < at + length; index++) this.marks[index] ||= 1
   }
 
   private coverWindow(form: Uint8Array, from: number, slot: number): void {
-    const { covered, equals, heads, others } = this
+    const { marks, equals, heads, others } = this
     for (let entry = heads[slot] ?? 0; entry !== 0; entry = others[entry] ?? 0) {
-      if (covered[entry - 1] === 2 || !this.isAt(form, from, window, entry - 1)) continue
+      if (marks[entry - 1] === 2 || !this.isAt(form, from, window, entry - 1)) continue
       for (let each = entry; each !== 0; each = equals[each] ?? 0) this.cover(each - 1, window)
       // Found is found: what is in the text many times need not be gone through again.
-      covered[entry - 1] = 2
+      marks[entry - 1] = 2
     }
   }
 
@@ -200,23 +200,23 @@ const isWord = (byte: number): boolean =>
 
 const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80
 
-/** The text with every covered piece replaced. */
-const replaceCovered = (
+/** The text with every piece of a secret replaced. */
+const replaceMarked = (
   source: Uint8Array,
   { bytes, ends, starts }: NormalText.Normal,
-  covered: Uint8Array,
+  marks: Uint8Array,
   mark: string
 ): string => {
   let out = ""
   let copied = 0
   for (let at = 0; at < bytes.byteLength;) {
-    if (covered[at] === 0) {
+    if (marks[at] === 0) {
       at++
       continue
     }
     let last = at
     for (let next = at + 1; next < bytes.byteLength && next - last <= maxGap + 1; next++) {
-      if (covered[next] !== 0) last = next
+      if (marks[next] !== 0) last = next
     }
     let start = starts[at] ?? 0
     while (isContinuation(source[start])) start--
@@ -262,8 +262,8 @@ export const without = (text: string, secrets: Iterable<Uint8Array>, mark: strin
     if (secret.byteLength < minInside) alone.add(decoder.decode(secret))
   }
   let result = text
-  if (source !== undefined && normal !== undefined && searched?.covered.some((covered) => covered !== 0) === true) {
-    result = replaceCovered(source, normal, searched.covered, mark)
+  if (source !== undefined && normal !== undefined && searched?.marks.some((mark) => mark !== 0) === true) {
+    result = replaceMarked(source, normal, searched.marks, mark)
   }
   for (const secret of alone) result = replaceAlone(result, secret, mark)
   return result

@@ -243,7 +243,7 @@ export class Writer {
     })
   }
 
-  private settle(waiting: Waiting, result: Either.Either<HeldGroups.Stored | undefined, Failure>): void {
+  private answer(waiting: Waiting, result: Either.Either<HeldGroups.Stored | undefined, Failure>): void {
     const place = this.queue.indexOf(waiting)
     if (place >= 0) this.queue.splice(place, 1)
     Deferred.unsafeDone(waiting.done, result)
@@ -260,7 +260,7 @@ export class Writer {
       const fence = this.options.fenced(head)
       if (fence !== undefined) {
         for (const waiting of rest) {
-          this.settle(waiting, Either.left(new StoreError.Fenced({ group: waiting.group, detail: fence })))
+          this.answer(waiting, Either.left(new StoreError.Fenced({ group: waiting.group, detail: fence })))
         }
         return []
       }
@@ -284,7 +284,7 @@ export class Writer {
       )
       for (const { row, state, waiting } of staged) {
         yield* replica.apply({ ...row, parts: 0 }, state)
-        this.settle(waiting, Either.right(replica.held.stored(row.group)))
+        this.answer(waiting, Either.right(replica.held.stored(row.group)))
       }
       SqlStoreMetrics.written.unsafeUpdate(staged.length, [])
       yield* this.report(undefined)
@@ -300,7 +300,7 @@ export class Writer {
         // The head is locked: what is not there now will never be.
         waiting.isUncertain = false
         if (!found.has(waiting.token)) return true
-        this.settle(waiting, Either.right(this.replica.held.stored(waiting.group)))
+        this.answer(waiting, Either.right(this.replica.held.stored(waiting.group)))
         return false
       })
     )
@@ -321,12 +321,12 @@ export class Writer {
         const actual = before?.revision ?? 0
         const expected = waiting.ifRevision
         if (expected !== undefined && expected !== actual) {
-          this.settle(waiting, Either.left(new StoreError.Conflict({ group, expected, actual })))
+          this.answer(waiting, Either.left(new StoreError.Conflict({ group, expected, actual })))
           continue
         }
         const made = yield* Slices.steps(loop, prepared.change(before))
         if (Either.isLeft(made)) {
-          this.settle(waiting, Either.left(made.left))
+          this.answer(waiting, Either.left(made.left))
           continue
         }
         const { names, state } = made.right
@@ -335,12 +335,12 @@ export class Writer {
         if (isAlone && staged.length > 0) break
         const refused = state && this.refusalOf(group, state, before === undefined ? groups + 1 : groups)
         if (refused !== undefined) {
-          this.settle(waiting, Either.left(refused))
+          this.answer(waiting, Either.left(refused))
           continue
         }
         const checked = state && prepared.check && (yield* Effect.either(prepared.check(state)))
         if (checked !== undefined && Either.isLeft(checked)) {
-          this.settle(waiting, Either.left(checked.left))
+          this.answer(waiting, Either.left(checked.left))
           continue
         }
         const difference =
@@ -349,12 +349,12 @@ export class Writer {
         const isSame =
           before === undefined ? state === undefined : difference?.types.length === 0 && state?.over === before.over
         if (isSame) {
-          this.settle(waiting, Either.right(before))
+          this.answer(waiting, Either.right(before))
           continue
         }
         const encoded = difference && (yield* Slices.steps(loop, GroupDifference.encode(difference)))
         if (encoded !== undefined && Either.isLeft(encoded)) {
-          this.settle(waiting, Either.left(illFormed(encoded.left)))
+          this.answer(waiting, Either.left(illFormed(encoded.left)))
           continue
         }
         const body = encoded?.right ?? noBytes

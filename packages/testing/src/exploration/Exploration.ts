@@ -39,7 +39,7 @@ export interface World<State> {
   /** Problems of the step that led to the state, in words. Checked after every move. */
   readonly problems: (state: State) => ReadonlyArray<string>
   /** Problems that remain if from here on only necessary moves are made, in words. Checked once per state. */
-  readonly unsettled: (state: State) => ReadonlyArray<string>
+  readonly unfinished: (state: State) => ReadonlyArray<string>
 }
 
 /**
@@ -140,7 +140,7 @@ export const explore = <State>(world: World<State>, options: Options): Explored 
   })
   const wrong = (path: ReadonlyArray<string>, problems: ReadonlyArray<string>) => ({ violation: { path, problems } })
 
-  const atOnce = [...world.problems(world.initial), ...world.unsettled(world.initial)]
+  const atOnce = [...world.problems(world.initial), ...world.unfinished(world.initial)]
   if (atOnce.length > 0) return outcome(0, wrong([], atOnce))
   for (let reached = 0; reached < depth; reached++) {
     const next: typeof frontier = []
@@ -152,8 +152,8 @@ export const explore = <State>(world: World<State>, options: Options): Explored 
         if (problems.length > 0) return outcome(reached, wrong([...pathTo(at), label], problems))
         const key = keyOf(after)
         if (seen.has(key)) continue
-        const unsettled = world.unsettled(after)
-        if (unsettled.length > 0) return outcome(reached, wrong([...pathTo(at), label], unsettled))
+        const unfinished = world.unfinished(after)
+        if (unfinished.length > 0) return outcome(reached, wrong([...pathTo(at), label], unfinished))
         if (seen.size >= maxStates) return outcome(reached, { isCut: true })
         seen.add(key)
         parents.push(at)

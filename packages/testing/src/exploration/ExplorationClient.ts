@@ -147,13 +147,13 @@ class Run {
   }
 
   connected(): void {
-    this.state = { ...this.state, ...opened(this.options), nonces: 0 }
+    this.state = { ...this.state, ...newStream(this.options), nonces: 0 }
     if (!this.isScript) this.serve({ _tag: "Changed", group: this.state.group })
     this.onlooker.step({ _tag: "Connected", stream: this.stream })
   }
 
   ended(): void {
-    this.state = { ...this.state, ...opened(this.options), nonces: 0, toServer: [], toClient: [] }
+    this.state = { ...this.state, ...newStream(this.options), nonces: 0, toServer: [], toClient: [] }
     const error = { code: StatusCode.codes.UNAVAILABLE, message: "lost" }
     this.onlooker.step({ _tag: "Ended", stream: this.stream, error, random: 0.5 })
   }
@@ -304,7 +304,7 @@ class Run {
   }
 }
 
-const opened = ({ protocol, typeUrl }: Options): Pick<State, "server" | "model"> => ({
+const newStream = ({ protocol, typeUrl }: Options): Pick<State, "server" | "model"> => ({
   server: ServerStreams.make({ protocol, typeUrl }),
   model: ReferenceModels.make(protocol)
 })
@@ -435,7 +435,7 @@ export const make = (options: Options): World<State> => {
       }),
       ledger: Ledgers.empty,
       group: ResourceGroups.empty,
-      ...opened(options),
+      ...newStream(options),
       nonces: 0,
       toServer: [],
       toClient: [],
@@ -462,7 +462,7 @@ export const make = (options: Options): World<State> => {
         .join("|")
     ],
     problems: ({ problems }) => problems,
-    unsettled: (state) => [
+    unfinished: (state) => [
       ...new Run(options, state).rest(false),
       ...(Ledgers.atWork(state.ledger).length > 0 ? new Run(options, state).rest(true) : [])
     ]

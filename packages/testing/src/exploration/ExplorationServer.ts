@@ -317,7 +317,7 @@ class Run {
     const { client, group } = this.state
     const [next, requests] = ReferenceClients.reconnect(client, { remembers })
     const { now, said } = this.state
-    this.state = { ...opened(this.options), now, said, group, client: next }
+    this.state = { ...newStream(this.options), now, said, group, client: next }
     this.fanOut = new FanOut(group, 0)
     this.stream = this.fanOut.restore(this.state.server, undefined)
     this.turn()
@@ -333,7 +333,7 @@ class Run {
     const problems = [...this.problems, ...this.broken(), ...this.untold()]
     if (wire.length > 0) problems.push("it never becomes quiet")
     const seen = withHeld(ClientView.of(group, server.parameters), group, client)
-    return [...problems, ...Invariants.unsettled(client, seen, server.options.wildcardOff)].map(
+    return [...problems, ...Invariants.unfinished(client, seen, server.options.wildcardOff)].map(
       (problem) => `in the end: ${problem}`
     )
   }
@@ -415,7 +415,7 @@ const isCompared = ({ isAggregated = false, namesPerStep, said, stores }: Option
   !isAggregated && stores === undefined && namesPerStep === undefined && said === undefined
 
 /** A new stream. */
-const opened = ({ isAggregated = false, namesPerStep, protocol, said, ttl = false, typeUrls }: Options): State => ({
+const newStream = ({ isAggregated = false, namesPerStep, protocol, said, ttl = false, typeUrls }: Options): State => ({
   now: 0,
   group: undefined,
   missed: [],
@@ -579,7 +579,7 @@ export const make = (options: Options): World<State> => {
   }
 
   const warm = (): State => {
-    const run = new Run(options, opened(options))
+    const run = new Run(options, newStream(options))
     run.set(holding(resources.filter(({ isFirst }) => isFirst).map(({ resource }) => resource)))
     for (const typeUrl of typeUrls) run.ask(typeUrl, asked ?? [], [])
     run.settle()
@@ -601,7 +601,7 @@ export const make = (options: Options): World<State> => {
       ...(isMoved ? ["moved"] : []),
       ...(isWarm ? ["warm"] : [])
     ].join(", "),
-    initial: isWarm ? warm() : opened(options),
+    initial: isWarm ? warm() : newStream(options),
     moves,
     key: ({ answered, client, errors, group, missed, model, now, said, server, wire }) => [
       said ?? "",
@@ -619,6 +619,6 @@ export const make = (options: Options): World<State> => {
       Array.from(answered).sort().join(",")
     ],
     problems: ({ problems }) => problems,
-    unsettled: (state) => new Run(options, state).rest()
+    unfinished: (state) => new Run(options, state).rest()
   }
 }

@@ -6,7 +6,7 @@
 import { ledTo, collectionOf, isNamed } from "./ReferenceNames.js"
 import {
   type ReferenceModel,
-  isCovered,
+  isSubscribed,
   type Subscription,
   type Sent,
   sentOf,
@@ -60,7 +60,7 @@ export const flush = (self: ReferenceModel): readonly [ReferenceModel, Answer | 
   )
   for (const [typeUrl, subscription] of inOrder) {
     const target = self.resources
-      .filter((resource) => resource.typeUrl === typeUrl && isCovered(self, subscription, resource))
+      .filter((resource) => resource.typeUrl === typeUrl && isSubscribed(self, subscription, resource))
       .sort((one, other) => (one.name < other.name ? -1 : 1))
     const due =
       self.protocol === "Incremental"

@@ -53,7 +53,7 @@ export const step = (
 }
 
 export { collectionOf, isNamed, ledTo, type Named } from "./ReferenceNames.js"
-export { isCovered, make, type ReferenceModel, type Subscription } from "./ReferenceSubscription.js"
+export { isSubscribed, make, type ReferenceModel, type Subscription } from "./ReferenceSubscription.js"
 export type { Answer } from "./ReferenceAnswer.js"
 export { isAskedFor, pending, type Pending } from "./ReferencePending.js"
 export { observe } from "./ReferenceObservation.js"

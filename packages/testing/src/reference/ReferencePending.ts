@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import { isNamed, ledTo } from "./ReferenceNames.js"
-import { type ReferenceModel, isCovered, aliasesAsked, type Sent } from "./ReferenceSubscription.js"
+import { type ReferenceModel, isSubscribed, aliasesAsked, type Sent } from "./ReferenceSubscription.js"
 import type { Resource } from "@effect-xds/core/resource/Resource"
 import { byTypeUrl } from "@effect-xds/proto/ResourceType"
 
@@ -44,7 +44,7 @@ export interface Pending {
 export const pending = (self: ReferenceModel, typeUrl: string): Pending => {
   const subscription = self.subscriptions.get(typeUrl)
   if (subscription === undefined || self.resources === undefined) return { updates: [], removals: [], superseded: [] }
-  const target = self.resources.filter((each) => each.typeUrl === typeUrl && isCovered(self, subscription, each))
+  const target = self.resources.filter((each) => each.typeUrl === typeUrl && isSubscribed(self, subscription, each))
   const isHeld = (resource: Resource) => {
     const before = subscription.sent.get(resource.name)
     if (before?.identity === `version ${resource.version}`) return true

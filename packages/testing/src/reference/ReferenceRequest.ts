@@ -50,8 +50,8 @@ export const replaced = (
   const toAnswer = new Set(self.toAnswer)
   for (const name of names) if (!self.names.has(name)) toAnswer.add(name)
   // Under a wildcard it may be due for another reason: its cluster was sent.
-  const isCovered = wildcard !== "none" && !isWildcardOff
-  for (const name of toAnswer) if (name !== "*" && !isNamed(names, name) && !isCovered) toAnswer.delete(name)
+  const isWildcardOn = wildcard !== "none" && !isWildcardOff
+  for (const name of toAnswer) if (name !== "*" && !isNamed(names, name) && !isWildcardOn) toAnswer.delete(name)
   const sent = new Map(self.sent)
   if (wildcard === "none" || isWildcardOff) for (const name of sent.keys()) if (!isNamed(names, name)) sent.delete(name)
   const isWidened = wildcard !== "none" && self.wildcard === "none"

@@ -162,7 +162,7 @@ export const hasWildcard = (self: ReferenceModel, typeUrl: string, { wildcard }:
  *
  * @since 0.1.0
  */
-export const isCovered = (self: ReferenceModel, subscription: Subscription, resource: Resource): boolean =>
+export const isSubscribed = (self: ReferenceModel, subscription: Subscription, resource: Resource): boolean =>
   hasWildcard(self, resource.typeUrl, subscription) ||
   isNamed(subscription.names, resource.name) ||
   aliasesAsked(self, subscription, resource).length > 0

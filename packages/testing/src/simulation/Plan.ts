@@ -68,7 +68,7 @@ export interface Limits extends SimulatedTime.Limits {
    */
   readonly quiet: number
   /** Most milliseconds that a run may take to become quiet. Default: 30 minutes. */
-  readonly settle: number
+  readonly maxToQuiet: number
   /** Most events in a trace. Default: 1 000 000. */
   readonly events: number
 }
@@ -81,7 +81,7 @@ export interface Limits extends SimulatedTime.Limits {
 export const defaultLimits: Limits = {
   ...SimulatedTime.defaultLimits,
   quiet: 50_000,
-  settle: 1_800_000,
+  maxToQuiet: 1_800_000,
   events: 1_000_000
 }
 

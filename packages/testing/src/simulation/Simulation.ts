@@ -89,8 +89,8 @@ const simulate = (plan: Plan, limits: Limits, onNetwork: (trace: () => Trace) =>
         // Streams that were quiet may continue after a fault.
         const idle = time.now() - Math.max(began, network.lastActivity())
         if (idle >= limits.quiet) return
-        if (time.now() - began > limits.settle) {
-          const detail = `messages still go on ${limits.settle / 1000} s after everything was over`
+        if (time.now() - began > limits.maxToQuiet) {
+          const detail = `messages still go on ${limits.maxToQuiet / 1000} s after everything was over`
           return yield* new SimulationError({ reason: "NeverQuiet", seed, detail, lastEvents: tail(network.trace()) })
         }
         yield* Effect.sleep(limits.quiet - idle)

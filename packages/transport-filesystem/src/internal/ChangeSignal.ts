@@ -5,13 +5,13 @@ import * as Effect from "effect/Effect"
 export interface ChangeSignal {
   readonly signal: () => void
   /**
-   * Waits for a signal, then until there was none for `settle` milliseconds, so that a program that writes piece by
-   * piece is not read halfway. It waits at most `maxSettle` milliseconds.
+   * Waits for a signal, then until there was none for `quietPeriod` milliseconds, so that a program that writes piece by
+   * piece is not read halfway. It waits at most `maxDelay` milliseconds.
    */
-  readonly settled: Effect.Effect<void>
+  readonly quiet: Effect.Effect<void>
 }
 
-export const make = (settle: number, maxSettle: number): ChangeSignal => {
+export const make = (quietPeriod: number, maxDelay: number): ChangeSignal => {
   const latch = Effect.unsafeMakeLatch(false)
   let count = 0
   return {
@@ -19,13 +19,13 @@ export const make = (settle: number, maxSettle: number): ChangeSignal => {
       count++
       latch.unsafeOpen()
     },
-    settled: Effect.gen(function* () {
+    quiet: Effect.gen(function* () {
       yield* latch.await
       const start = yield* Clock.currentTimeMillis
       for (;;) {
         const seen = count
-        yield* Effect.sleep(settle)
-        if (count === seen || (yield* Clock.currentTimeMillis) - start >= maxSettle) break
+        yield* Effect.sleep(quietPeriod)
+        if (count === seen || (yield* Clock.currentTimeMillis) - start >= maxDelay) break
       }
       latch.unsafeClose()
     })

@@ -151,7 +151,7 @@ const readParts = async (
         await onDocument({ value: part.document.value, path: [], offsetOf: part.document.offsetOf })
     }
     isEmpty = false
-    reading.settle()
+    reading.commit()
   }
   if (isEmpty) problems.take(nothing(text))
 }

@@ -2,9 +2,9 @@
 
 export interface ReadOptions {
   /** Milliseconds without a further change before changed files are read. Default 50. */
-  readonly settle?: number | undefined
+  readonly quietPeriod?: number | undefined
   /** Milliseconds after which they are read even if changes continue. Default 1000. */
-  readonly maxSettle?: number | undefined
+  readonly maxDelay?: number | undefined
   /**
    * Milliseconds between checks of directories that cannot be watched: some file systems report no changes, and systems
    * limit the number of watches. Other directories are never polled. Default 5000.
@@ -15,8 +15,8 @@ export interface ReadOptions {
 }
 
 export const withDefaults = (options: ReadOptions) => ({
-  settle: options.settle ?? 50,
-  maxSettle: options.maxSettle ?? 1_000,
+  quietPeriod: options.quietPeriod ?? 50,
+  maxDelay: options.maxDelay ?? 1_000,
   pollInterval: options.pollInterval ?? 5_000,
   maxFileBytes: options.maxFileBytes ?? 67_108_864
 })

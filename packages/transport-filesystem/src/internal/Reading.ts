@@ -22,7 +22,7 @@ export class Reading {
   readonly #seen = new Map<string, Map<string, FileResource>>()
   readonly #types = new Map<string, FileElement.NamedType>()
   /** The counts at the end of the last complete document. */
-  #settled = { resources: 0, problems: 0, count: 0 }
+  #committed = { resources: 0, problems: 0, count: 0 }
   #lines = new Lines(undefined)
   /** The number of elements added. */
   count = 0
@@ -88,13 +88,13 @@ export class Reading {
   }
 
   /** Called at the end of a document. */
-  settle(): void {
-    this.#settled = { resources: this.resources.length, problems: this.problems.found.length, count: this.count }
+  commit(): void {
+    this.#committed = { resources: this.resources.length, problems: this.problems.found.length, count: this.count }
   }
 
   /** Removes what the unfinished document has added. */
   takeBack(): void {
-    const { count, problems, resources } = this.#settled
+    const { count, problems, resources } = this.#committed
     for (const each of this.resources.slice(resources)) this.#seen.get(each.typeUrl)?.delete(keyOf(each))
     this.resources.length = resources
     this.elements.length = this.isResponse ? resources : 0

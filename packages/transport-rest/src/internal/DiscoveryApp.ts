@@ -12,7 +12,7 @@ import * as LogLevel from "effect/LogLevel"
 import type * as Scope from "effect/Scope"
 import * as RestServerMetrics from "../RestServerMetrics.js"
 import * as ServedTypes from "./ServedTypes.js"
-import * as Deadlines from "./Deadlines.js"
+import * as SessionTimers from "./SessionTimers.js"
 import * as DiscoveryRequest from "./DiscoveryRequest.js"
 import * as DiscoveryResponse from "./DiscoveryResponse.js"
 import type { HttpRequest } from "./HttpRequest.js"
@@ -105,7 +105,7 @@ export const make = (
 ): Effect.Effect<Respond, never, Scope.Scope> =>
   Effect.gen(function* () {
     const types = ServedTypes.byPath(settings.types)
-    const deadlines = yield* Deadlines.make
+    const deadlines = yield* SessionTimers.make
     const budget = new ByteBudget(settings.maxClientBytes, "REST")
     const slices = new TimeSlices.TimeSlices()
     const sessions = yield* Effect.acquireRelease(

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { Buffer } from "node:buffer"
 import type { IncomingMessage } from "node:http"
-import type { Deadlines, Due } from "./Deadlines.js"
+import type { SessionTimers, Due } from "./SessionTimers.js"
 import { badRequest, Refusal } from "./Refusal.js"
 
 export interface Limits {
@@ -106,7 +106,7 @@ export const use = <A>(
     readonly body: (limits: Limits, onSize: (size: number) => void) => Effect.Effect<Uint8Array, Refusal>
   },
   limits: Limits,
-  deadlines: Deadlines,
+  deadlines: SessionTimers,
   budget: ByteBudget,
   then: (body: Uint8Array) => Effect.Effect<A, Refusal>
 ): Effect.Effect<A, Refusal> => {

@@ -12,7 +12,7 @@ import * as Request from "@effect-xds/core/wire/Request"
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import * as Status from "@effect-xds/transport/Status"
 import type { Served } from "./ServedTypes.js"
-import type { Deadlines, Due } from "./Deadlines.js"
+import type { SessionTimers, Due } from "./SessionTimers.js"
 import type { DiscoveryResponse } from "./DiscoveryResponse.js"
 import { streamNonce } from "./DiscoveryResponse.js"
 import { createHash } from "node:crypto"
@@ -38,7 +38,7 @@ export interface Poll {
 /** What a session uses of its owner. */
 export interface Environment {
   readonly accept: (stream: ServerTransport.AcceptedStream) => ServerTransport.StreamHandler
-  readonly deadlines: Deadlines
+  readonly deadlines: SessionTimers
   readonly responseOf: (outgoing: ServerTransport.Outgoing) => DiscoveryResponse
   /** The number of held polls changed by one. */
   readonly onHeld: (change: 1 | -1) => void
@@ -55,7 +55,7 @@ class Held implements Due {
   /** The server was asked to send the response again, which may take longer than `wait`. */
   asked = false
   /** The poll waits until the server has finished its work. */
-  lingers = false
+  isSlow = false
 
   constructor(
     readonly wait: number,
@@ -172,7 +172,7 @@ export class Session implements ServerTransport.AcceptedStream {
     this.#credit = false
     this.#pending = { outgoing, complete: this.#complete || this.#subscribing }
     this.#subscribing = false
-    this.#settle()
+    this.#answerPolls()
     // Only a poll gives credit.
     return false
   }
@@ -181,8 +181,8 @@ export class Session implements ServerTransport.AcceptedStream {
     this.#working = !wanted
     if (!wanted) return
     for (const held of this.#held) {
-      if (!held.lingers) continue
-      held.lingers = false
+      if (!held.isSlow) continue
+      held.isSlow = false
       this.#wait(held)
     }
   }
@@ -212,9 +212,9 @@ export class Session implements ServerTransport.AcceptedStream {
     if (!this.#held.has(held)) return () => undefined
     const { patience, until, wait } = held
     const isDue = this.#delivered === undefined || held.asked
-    held.lingers = !isDue && this.#working
+    held.isSlow = !isDue && this.#working
     const left = until - this.environment.deadlines.now()
-    const limit = isDue || held.lingers ? Math.max(patience, wait) : left
+    const limit = isDue || held.isSlow ? Math.max(patience, wait) : left
     if (limit > 0) this.environment.deadlines.set(held, limit)
     else this.#timeOut(held)
     return () => this.#release(held)
@@ -285,7 +285,7 @@ export class Session implements ServerTransport.AcceptedStream {
   /** Lets the server write a change, if there is one. */
   #pull(): void {
     this.#giveCredit()
-    this.#settle()
+    this.#answerPolls()
   }
 
   /** Lets the server write the whole subscription, for a poll that lacks it. */
@@ -313,7 +313,7 @@ export class Session implements ServerTransport.AcceptedStream {
   }
 
   /** Delivers a pending response to all held polls. */
-  #settle(): void {
+  #answerPolls(): void {
     const pending = this.#pending
     if (pending === undefined || this.#unsubscribing || this.#held.size === 0) return
     if (!pending.complete) {

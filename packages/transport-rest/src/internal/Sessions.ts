@@ -11,7 +11,7 @@ import * as Either from "effect/Either"
 import { createHash } from "node:crypto"
 import * as RestServerMetrics from "../RestServerMetrics.js"
 import type { Served } from "./ServedTypes.js"
-import type { Deadlines, Due } from "./Deadlines.js"
+import type { SessionTimers, Due } from "./SessionTimers.js"
 import type { DiscoveryRequest } from "./DiscoveryRequest.js"
 import type { Shared } from "./DiscoveryResponse.js"
 import * as Names from "./Names.js"
@@ -81,7 +81,7 @@ export class Sessions implements Due {
 
   constructor(
     private readonly limits: Limits,
-    private readonly deadlines: Deadlines,
+    private readonly deadlines: SessionTimers,
     private readonly budget: ByteBudget,
     private readonly accept: (stream: ServerTransport.AcceptedStream) => ServerTransport.StreamHandler,
     private readonly responseOf: Shared

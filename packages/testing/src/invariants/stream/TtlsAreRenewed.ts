@@ -49,7 +49,7 @@ export const ttlsAreRenewed: Invariant = {
           const { fingerprint, name, ttl } = resource
           if (resource.typeUrl !== typeUrl || ttl === undefined) continue
           if (subscription.sent.get(name)?.identity !== fingerprint) continue
-          if (!ReferenceModel.isCovered(model, subscription, resource)) continue
+          if (!ReferenceModel.isSubscribed(model, subscription, resource)) continue
           const due = (last.get(`${typeUrl} ${name}`) ?? Number.NEGATIVE_INFINITY) + ttl
           if (Math.max(deadline, now) > due) return `${shortNameOf(typeUrl)} ${name} is lost before its renewal`
         }

@@ -3,7 +3,7 @@ import * as TimerTable from "@effect-xds/transport-node/TimerTable"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 
-/** Deadlines are rounded up to this many milliseconds: ten thousand held polls cost at most fifty wake-ups a second. */
+/** SessionTimers are rounded up to this many milliseconds: ten thousand held polls cost at most fifty wake-ups a second. */
 const tick = 20
 
 /** An item with a deadline. */
@@ -12,7 +12,7 @@ export interface Due {
   readonly onDue: () => void
 }
 
-export interface Deadlines {
+export interface SessionTimers {
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number
   /** Sets the deadline of an item, in milliseconds from now. It replaces an earlier one. */
@@ -22,7 +22,7 @@ export interface Deadlines {
   readonly size: () => number
 }
 
-export const make: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(function* () {
+export const make: Effect.Effect<SessionTimers, never, Scope.Scope> = Effect.gen(function* () {
   const clock = yield* Effect.clock
   // Monotonic: the wall clock may go back.
   const now = (): number => Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)

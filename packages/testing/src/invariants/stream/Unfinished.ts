@@ -16,7 +16,7 @@ import * as ReferenceModel from "../../reference/ReferenceModel.js"
  *
  * @since 0.1.0
  */
-export const unsettled = (
+export const unfinished = (
   client: ReferenceClient,
   group: ResourceGroup,
   wildcardOff: ReadonlySet<string>
