@@ -4389,8 +4389,9 @@ const virtualHosts = [
   {
     fault: "VHDS client: a virtual host with a domain of the route configuration is used",
     file: "client/Ownership.ts",
-    line: "for (const [owner, keys] of self.others) if (HashSet.has(keys, key)) return owner",
-    becomes: "for (const [owner, keys] of self.others) if (HashSet.has(keys, key) && owner === key) return owner"
+    line: "for (const { keys, owner } of HashMap.values(self.claims)) if (HashSet.has(keys, key)) return owner",
+    becomes:
+      "for (const { keys, owner } of HashMap.values(self.claims)) if (HashSet.has(keys, key) && owner === key) return owner"
   },
   {
     fault: "VHDS client: a domain cannot move within a response",
@@ -7798,5 +7799,34 @@ export const mutations = [
     by: "packages/routing/test/virtualHosts.test.ts",
     line: 'if (before?._tag === "Value") return before\n',
     becomes: ""
+  },
+  {
+    fault: "routing: virtual hosts of another source are not asked for",
+    file: "packages/routing/src/XdsConfig.ts",
+    by: "packages/routing/test/virtualHosts.test.ts",
+    line: "if (isOther) for (const host of resources.VirtualHost.keys()) refreshed.push(host)",
+    becomes: ""
+  },
+  {
+    fault: "VHDS client: a claim that ends takes the others of its owner along",
+    file: "client/Ownership.ts",
+    by: "packages/client/test/virtualHosts.test.ts",
+    line: "? HashMap.remove(self.claims, claim)",
+    becomes: "? HashMap.filter(self.claims, (each) => each.owner !== owner)"
+  },
+  {
+    fault: "calls: the domains of a route configuration are not its own in the client",
+    file: "packages/connect-xds/src/internal/Resources.ts",
+    by: "packages/connect-xds/test/virtualHosts.test.ts",
+    line: "const owned = domains.map((domain) => VirtualHostDiscovery.nameOf(name, domain.toLowerCase()))",
+    becomes:
+      "const owned = domains.slice(0, 0).map((domain) => VirtualHostDiscovery.nameOf(name, domain.toLowerCase()))"
+  },
+  {
+    fault: "calls: a virtual host that is to be asked for again is not",
+    file: "packages/connect-xds/src/internal/Resources.ts",
+    by: "packages/connect-xds/test/virtualHosts.test.ts",
+    line: 'kind === "VirtualHost" ? Effect.ignore(client.refresh(virtualHosts, [name])) : Effect.void',
+    becomes: 'kind !== "VirtualHost" ? Effect.ignore(client.refresh(virtualHosts, [name])) : Effect.void'
   }
 ]

@@ -229,6 +229,21 @@ export interface Service {
     ): Effect.Effect<VirtualHosts.VirtualHosts<A>, DecoderConflict, Scope.Scope>
   }
   /**
+   * Asks the servers again for resources that are watched. What is held stays until the answer; watchers hear of it if it is
+   * another. Fails with {@link DecoderConflict} as a watch of the type does.
+   */
+  readonly refresh: (type: WatchableType<unknown>, names: ReadonlyArray<string>) => Effect.Effect<void, DecoderConflict>
+  /**
+   * Keys of a type that belong to an owner beside its resources, until the scope closes: a resource that has one is rejected
+   * (NACK), and the one before stays. For virtual hosts, the keys are `<route configuration>/<domain>`, of the domains that came with the
+   * route configuration, in small letters; {@link Service.virtualHosts} does it by itself. Fails with {@link DecoderConflict} as a watch of the type does.
+   */
+  readonly claim: (
+    type: WatchableType<unknown>,
+    owner: string,
+    keys: Iterable<string>
+  ) => Effect.Effect<void, DecoderConflict, Scope.Scope>
+  /**
    * The state of every watched resource, as CSDS shows it: requested, ACKed, NACKed or missing, with version, time and
    * last error. Fields that Envoy's API marks as sensitive are `[redacted]`, in resources and in error texts.
    */
@@ -420,6 +435,21 @@ export const make = <E = never, R = never>(
       watchAll,
       get,
       virtualHosts,
+      refresh: (type, names) =>
+        Effect.map(
+          Effect.suspend(() => driver.withType(type)),
+          () => driver.pass({ _tag: "Refresh", typeUrl: type.typeUrl, names })
+        ),
+      claim: (type, owner, keys) =>
+        Effect.suspend(() => driver.withType(type)).pipe(
+          Effect.zipRight(
+            Effect.acquireRelease(
+              Effect.sync(() => driver.claim()),
+              (own) => Effect.sync(() => own(type.typeUrl, owner, []))
+            )
+          ),
+          Effect.map((own) => own(type.typeUrl, owner, Array.from(keys)))
+        ),
       dump: Effect.promise(() => ClientConfigs.make(bootstrap.node, options.scope ?? "", driver.dump())),
       connections: Effect.sync(() => driver.connections())
     }

@@ -173,6 +173,20 @@ describe("virtual hosts on demand", () => {
       })
   )
 
+  it.scopedLive("the domains stay with the route configuration while anybody says so, of several who do", () =>
+    Effect.gen(function* () {
+      const { client } = yield* setup({ routes: [routes(ads, { given: "rds.x" })] }, (host, store) =>
+        store.update("edge", { upsert: virtualHosts(host, host, "rds.x") })
+      )
+      const first = yield* Scope.make()
+      expect(yield* outcome(yield* Scope.extend(client.virtualHosts("main"), first), "rds.x")).toBe("given")
+      const second = yield* client.virtualHosts("main")
+      expect(yield* outcome(second, "rds.x")).toBe("given")
+      yield* Scope.close(first, Exit.void)
+      expect((yield* Effect.flip(second.find("a.x"))).message).toContain('has "main/rds.x", which belongs to "main"')
+    })
+  )
+
   it.scopedLive(
     "a client in state of the world, and a source that is no server of the client: unavailable, with the reason",
     () =>

@@ -210,6 +210,7 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, XdsCl
                     const fiber = runFork(resources.watch(kind, of, watcher))
                     return () => fiber.unsafeInterruptAsFork(fiber.id())
                   },
+                  refresh: (kind, of) => void runFork(resources.refresh(kind, of)),
                   detail: (kind, of) => (kind === "Cluster" ? members.waitsFor(of) : undefined),
                   resolveAgain: () => again.unsafeOpen()
                 })

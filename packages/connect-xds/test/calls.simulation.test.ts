@@ -200,6 +200,7 @@ const play = (seed: number, kind: "plain" | Profile) =>
         )
         return () => fiber.unsafeInterruptAsFork(fiber.id())
       },
+      refresh: () => undefined,
       resolveAgain: () => undefined
     })
     const publish = (listed: ReadonlyArray<number>) =>

@@ -14,14 +14,14 @@ import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import * as Mesh from "./Mesh.js"
 
-const ads = { configSourceSpecifier: { case: "ads" as const, value: {} } }
-
 /** Routes that fetch their virtual hosts. */
-const fetching = create(RouteConfigurationSchema, {
-  name: "shop:80",
-  vhds: { configSource: ads },
-  virtualHosts: [{ name: "own", domains: ["own.example"], routes: [Mesh.to("shop")] }]
-})
+const routesFrom = (source: "ads" | "self") =>
+  create(RouteConfigurationSchema, {
+    name: "shop:80",
+    vhds: { configSource: { configSourceSpecifier: { case: source, value: {} } } },
+    virtualHosts: [{ name: "own", domains: ["own.example"], routes: [Mesh.to("shop")] }]
+  })
+const fetching = routesFrom("ads")
 
 const host = (name: string, ...domains: ReadonlyArray<string>) =>
   create(VirtualHostSchema, { name, domains: [name, ...domains], routes: [Mesh.to("shop")] })
@@ -140,6 +140,56 @@ describe("virtual hosts on demand", () => {
       }).pipe(Effect.provide(layer))
     }
   )
+
+  it.scopedLive(
+    "★ a domain of the route configuration is its own: a host with one is NACKed, and its calls fail with the reason",
+    () => {
+      const { layer } = world((name) => Effect.succeed(host(name, "Own.example")))
+      return Effect.gen(function* () {
+        const server = yield* Mesh.backend({ http1: true })
+        const plane = yield* Mesh.ControlPlane
+        yield* plane.set(shop(server.port))
+        const http = yield* client
+        const words = 'has "shop:80/own.example", which belongs to "shop:80"'
+        expect(String((yield* Effect.flip(http.get("http://a.example/none"))).cause)).toContain(words)
+        const xds = yield* XdsServer.XdsServer
+        const nacks = Effect.map(xds.status, (streams) =>
+          streams.flatMap(({ types }) => types.map(({ nacked }) => nacked?.error.message ?? "")).join("\n")
+        )
+        yield* Waiting.eventually(Effect.map(nacks, (text) => expect(text).toContain(words)))
+      }).pipe(Effect.provide(layer))
+    }
+  )
+
+  it.scopedLive("★ another source: hosts are asked for again, and calls go on meanwhile", () => {
+    const { layer } = world((name) => Effect.succeed(host(name)))
+    return Effect.gen(function* () {
+      const server = yield* Mesh.backend({ http1: true })
+      const plane = yield* Mesh.ControlPlane
+      yield* plane.set(shop(server.port))
+      const xds = yield* XdsServer.XdsServer
+      let sent = 0
+      yield* Effect.forkScoped(
+        Stream.runForEach(xds.events, (event) =>
+          Effect.sync(() => {
+            if (event._tag === "Sent" && event.typeUrl.endsWith("VirtualHost")) sent++
+          })
+        )
+      )
+      const http = yield* client
+      const get = Effect.map(http.get("http://a.example/none"), ({ status }) => status)
+      expect(yield* get).toBe(404)
+      const store = yield* SnapshotStore.SnapshotStore
+      yield* store.update("edge", { upsert: { routes: [routesFrom("self")] } })
+      yield* Waiting.eventually(
+        Effect.map(get, (status) => {
+          expect(status).toBe(404)
+          expect(sent).toBe(2)
+        })
+      )
+      expect(yield* get).toBe(404)
+    }).pipe(Effect.provide(layer))
+  })
 
   it.scopedLive("hosts are bounded: one without requests makes room after its time, before that others fail", () => {
     const { layer } = world((name) => Effect.succeed(host(name)))

@@ -107,7 +107,7 @@ export type Input =
  * @since 0.1.0
  */
 export type Output =
-  | (XdsConfig.Output & { readonly _tag: "Watch" | "Unwatch" })
+  | (XdsConfig.Output & { readonly _tag: "Watch" | "Unwatch" | "Refresh" })
   | (Tree.Output & { readonly _tag: "Connect" | "Disconnect" | "ReResolve" })
   | {
       readonly _tag: "Send"

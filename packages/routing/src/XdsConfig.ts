@@ -5,6 +5,9 @@
  * @see https://github.com/grpc/proposal/blob/master/A74-xds-config-tears.md
  * @since 0.1.0
  */
+import { equals } from "@bufbuild/protobuf"
+import type { ConfigSource } from "@effect-xds/proto/envoy/config/core/v3/config_source"
+import { ConfigSourceSchema } from "@effect-xds/proto/envoy/config/core/v3/config_source"
 import type { Assignment } from "./Assignment.js"
 import type { Cluster } from "./Cluster.js"
 import type { Address } from "./Endpoint.js"
@@ -141,11 +144,12 @@ export type Input =
   | { readonly _tag: "Subscribe" | "Unsubscribe"; readonly cluster: string }
 
 /**
- * What is to be done.
+ * What is to be done. `Refresh`: what is watched is asked for again.
  *
  * @since 0.1.0
  */
-export type Output = { readonly _tag: "Watch" | "Unwatch"; readonly kind: Kind; readonly name: string } | Told
+export type Output =
+  { readonly _tag: "Watch" | "Unwatch" | "Refresh"; readonly kind: Kind; readonly name: string } | Told
 
 /**
  * How deep aggregate clusters may be nested.
@@ -186,6 +190,7 @@ type Needed = { readonly [Each in Kind]: Set<string> }
  * @since 0.1.0
  */
 export const step = (self: XdsConfig, input: Input): readonly [XdsConfig, ReadonlyArray<Output>] => {
+  const refreshed: Array<string> = []
   let { dynamic, resources } = self
   switch (input._tag) {
     case "Start":
@@ -205,9 +210,16 @@ export const step = (self: XdsConfig, input: Input): readonly [XdsConfig, Readon
     case "Listener":
       resources = { ...resources, Listener: learn(resources.Listener, input.name, input.known) }
       break
-    case "RouteConfiguration":
-      resources = { ...resources, RouteConfiguration: learn(resources.RouteConfiguration, input.name, input.known) }
+    case "RouteConfiguration": {
+      const { known, name } = input
+      const before = sourceOf(resources.RouteConfiguration.get(name))
+      resources = { ...resources, RouteConfiguration: learn(resources.RouteConfiguration, name, known) }
+      const after = sourceOf(known)
+      // ★ Another source: what was fetched from the one before is asked for again, and used until the answer is there.
+      const isOther = before !== undefined && after !== undefined && !equals(ConfigSourceSchema, before, after)
+      if (isOther) for (const host of resources.VirtualHost.keys()) refreshed.push(host)
       break
+    }
     case "VirtualHost":
       resources = {
         ...resources,
@@ -228,11 +240,16 @@ export const step = (self: XdsConfig, input: Input): readonly [XdsConfig, Readon
   const routed = isOfRoutes ? routedBy({ ...self, resources }) : self.routed
   const needed = neededBy({ ...self, routed, dynamic, resources })
   resources = watch(resources, needed, outputs)
+  for (const name of refreshed) {
+    if (resources.VirtualHost.has(name)) outputs.push({ _tag: "Refresh", kind: "VirtualHost", name })
+  }
   const next = { ...self, routed, dynamic, resources }
   const told = tell(next)
   if (told === undefined || isSame(told, self.told)) return [next, outputs]
   return [{ ...next, told }, [...outputs, told]]
 }
+
+const sourceOf = (known: Known<RouteTable> | undefined): ConfigSource | undefined => valueOf(known)?.vhds
 
 /** Of what is not watched any more nothing is taken. */
 const learn = <A>(

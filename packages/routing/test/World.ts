@@ -253,6 +253,8 @@ export class World {
       case "Unwatch":
         this.watched.delete(`${output.kind} ${output.name}`)
         return
+      case "Refresh":
+        return
       case "Connect":
         this.connections.set(output.address, "connecting")
         return this.after(1 + this.draw() * 50, () => this.connect(output.address))

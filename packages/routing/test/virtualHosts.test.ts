@@ -45,7 +45,7 @@ class Channel {
     const [next, outputs] = XdsConfig.step(this.config, input)
     this.config = next
     for (const output of outputs) {
-      if ("kind" in output) this.watched[output._tag === "Watch" ? "add" : "delete"](`${output.kind} ${output.name}`)
+      if ("kind" in output) this.watched[output._tag === "Unwatch" ? "delete" : "add"](`${output.kind} ${output.name}`)
       else this.told = output
     }
     return this
@@ -85,6 +85,41 @@ describe("a virtual host on demand", () => {
     expect(channel.outcome).toBe("b")
     expect(channel.cluster("c").outcome).toBe("c")
     expect(channel.watched).not.toContain("Cluster b")
+  })
+
+  it("★ is asked for again when the source is another, and used until the answer is there", () => {
+    const routesOf = (source: "ads" | "self") =>
+      value(
+        RouteTable.make(
+          create(RouteConfigurationSchema, {
+            name: "routes",
+            vhds: { configSource: { configSourceSpecifier: { case: source, value: {} } } }
+          })
+        )
+      )
+    const outputs: Array<string> = []
+    const step = (channel: XdsConfig.XdsConfig, input: XdsConfig.Input) => {
+      const [next, out] = XdsConfig.step(channel, input)
+      for (const each of out)
+        if ("kind" in each && each.kind === "VirtualHost") outputs.push(`${each._tag} ${each.name}`)
+      return next
+    }
+    const known = (source: "ads" | "self"): XdsConfig.Input => ({
+      _tag: "RouteConfiguration",
+      name: "routes",
+      known: routesOf(source)
+    })
+    let channel = step(XdsConfig.make("shop", "b.x:80"), { _tag: "Start" })
+    channel = step(channel, { _tag: "Listener", name: "shop", known: value(listenerOf("routes")) })
+    for (const source of ["ads", "ads"] as const) channel = step(channel, known(source))
+    channel = step(channel, vhds(fetched("b.x:80", "b")))
+    const before = channel.resources.VirtualHost.get("routes/b.x:80")
+    channel = step(channel, known("ads"))
+    expect(channel.resources.VirtualHost.get("routes/b.x:80")).toBe(before)
+    expect(outputs).toEqual(["Watch routes/b.x:80"])
+    channel = step(channel, known("self"))
+    expect(outputs).toEqual(["Watch routes/b.x:80", "Refresh routes/b.x:80"])
+    expect(channel.resources.VirtualHost.get("routes/b.x:80")).toBe(before)
   })
 
   it("★ is told as changed though its clusters are the same", () => {

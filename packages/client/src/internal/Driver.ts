@@ -112,6 +112,12 @@ export class Driver {
     })
   }
 
+  /** A new claim: keys of a type that belong to an owner beside its resources. No keys give it up. */
+  claim(): (typeUrl: string, owner: string, keys: ReadonlyArray<string>) => void {
+    const claim = ++this.lastWatcher
+    return (typeUrl, owner, keys) => this.run({ _tag: "Own", typeUrl, claim, owner, keys })
+  }
+
   /**
    * Begins a watch whose events are processed at once, by a function that must not throw.
    *
@@ -135,7 +141,7 @@ export class Driver {
   }
 
   /** Passes an input to the core. */
-  pass(input: FlowControl.Input & { readonly _tag: "Refresh" | "Own" }): void {
+  pass(input: FlowControl.Input & { readonly _tag: "Refresh" }): void {
     this.run(input)
   }
 

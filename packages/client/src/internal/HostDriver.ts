@@ -32,6 +32,7 @@ export class HostDriver<R, A> {
   private readonly requests = new Map<number, (outcome: CoreVirtualHosts.Outcome<A>) => void>()
   /** Watcher ids by name. */
   private readonly watchers = new Map<string, number>()
+  private readonly own: ReturnType<Driver["claim"]>
   private readonly labels: ReadonlyArray<MetricLabel.MetricLabel>
 
   constructor(
@@ -46,6 +47,7 @@ export class HostDriver<R, A> {
     options: Partial<CoreVirtualHosts.Options>
   ) {
     this.state = CoreVirtualHosts.make(routeConfiguration, options)
+    this.own = driver.claim()
     this.labels = [MetricLabel.make("route_configuration", routeConfiguration)]
   }
 
@@ -129,7 +131,7 @@ export class HostDriver<R, A> {
       case "Refresh":
         return this.driver.pass({ _tag: "Refresh", typeUrl: output.typeUrl, names: [output.name] })
       case "Own":
-        return this.driver.pass(output)
+        return this.own(output.typeUrl, output.owner, output.keys)
       case "Answer": {
         const answer = this.requests.get(output.request)
         this.requests.delete(output.request)

@@ -46,6 +46,8 @@ export interface Options<C extends Connection> {
   readonly wayOf: (cluster: Cluster) => string
   /** Begins to watch. The result ends it. */
   readonly watch: (kind: XdsConfig.Kind, name: string) => () => void
+  /** Asks for a resource that is watched again. */
+  readonly refresh: (kind: XdsConfig.Kind, name: string) => void
   /** What a resource that is not known yet waits for, beside the control plane. */
   readonly detail?: ((kind: XdsConfig.Kind, name: string) => string | undefined) | undefined
   /** Addresses of names may be old. */
@@ -313,6 +315,8 @@ export class ChannelDriver<C extends Connection> {
         this.watches.delete(key)
         return watch?.end()
       }
+      case "Refresh":
+        return this.options.refresh(output.kind, output.name)
       case "Connect":
         return this.connect(output.address)
       case "Disconnect":

@@ -3,15 +3,18 @@ import type { ResourceEvent } from "@effect-xds/client/ResourceEvent"
 import * as WatchableType from "@effect-xds/client/WatchableType"
 import type * as XdsClient from "@effect-xds/client/XdsClient"
 import { codes } from "@effect-xds/core/protocol/StatusCode"
+import * as VirtualHostDiscovery from "@effect-xds/core/resource/VirtualHostDiscovery"
 import * as NodeProber from "@effect-xds/discovery-node/NodeProber"
 import type { Prober } from "@effect-xds/discovery-node/Prober"
 import type { Resolver } from "@effect-xds/discovery-node/Resolver"
 import type { Cluster, Profile } from "@effect-xds/routing/Cluster"
 import * as Decoder from "@effect-xds/routing/Decoder"
+import type { RouteTable } from "@effect-xds/routing/RouteTable"
 import * as XdsConfig from "@effect-xds/routing/XdsConfig"
 import * as Effect from "effect/Effect"
 import * as FiberHandle from "effect/FiberHandle"
 import type * as Scope from "effect/Scope"
+import * as ScopedRef from "effect/ScopedRef"
 import * as Stream from "effect/Stream"
 import * as Addresses from "./Addresses.js"
 import * as ClusterResource from "./ClusterResource.js"
@@ -33,6 +36,8 @@ export interface Watcher {
 export interface Resources {
   /** Tells what is known of a resource, and what becomes of it, until it is interrupted. */
   readonly watch: (kind: XdsConfig.Kind, name: string, watcher: Watcher) => Effect.Effect<void>
+  /** Asks for a resource that is watched again. Only virtual hosts are. */
+  readonly refresh: (kind: XdsConfig.Kind, name: string) => Effect.Effect<void>
   readonly members: LookedAfter
   readonly hosts: HostStatistics
 }
@@ -101,6 +106,21 @@ export const make = (
           )
         })
       }).pipe(Effect.scoped)
+    /** ★ A server is told (NACK) if a virtual host that it sends has a domain of the route configuration. */
+    const routeTable = (name: string, tell: (known: XdsConfig.Known<RouteTable>) => void): Effect.Effect<void> =>
+      Effect.gen(function* () {
+        const claim = yield* ScopedRef.make<void>(() => undefined)
+        yield* Stream.runForEach(events(routes, name), (event) => {
+          const known = XdsConfig.knownAfter(event)
+          if (known === undefined) return Effect.void
+          const table = known._tag === "Value" ? known.value : undefined
+          const domains = table?.vhds === undefined ? [] : table.virtualHosts.flatMap((host) => host?.domains ?? [])
+          const owned = domains.map((domain) => VirtualHostDiscovery.nameOf(name, domain.toLowerCase()))
+          return ScopedRef.set(claim, Effect.ignore(client.claim(virtualHosts, name, owned))).pipe(
+            Effect.zipRight(Effect.sync(() => tell(known)))
+          )
+        })
+      }).pipe(Effect.scoped)
     const hosts = new HostStatistics()
     const host = (name: string, tell: Watcher["tell"]): Effect.Effect<void> =>
       Effect.acquireUseRelease(
@@ -119,12 +139,14 @@ export const make = (
     return {
       members,
       hosts,
+      refresh: (kind, name) =>
+        kind === "VirtualHost" ? Effect.ignore(client.refresh(virtualHosts, [name])) : Effect.void,
       watch: (kind, name, { again, cut, tell }) => {
         switch (kind) {
           case "Listener":
             return follow(listeners, name, (known) => tell({ _tag: kind, name, known }))
           case "RouteConfiguration":
-            return follow(routes, name, (known) => tell({ _tag: kind, name, known }))
+            return routeTable(name, (known) => tell({ _tag: kind, name, known }))
           case "VirtualHost":
             return host(name, tell)
           case "Cluster": {

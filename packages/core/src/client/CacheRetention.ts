@@ -99,7 +99,7 @@ export const onlyKept = (type: TypeCache): TypeCache => {
   )
   if (HashMap.size(entries) === HashMap.size(type.entries)) return type
   let [held, rejected] = [0, 0]
-  let ownership: Ownerships.Ownership = { ...Ownerships.none, others: type.ownership.others }
+  let ownership: Ownerships.Ownership = { ...Ownerships.none, claims: type.ownership.claims }
   for (const [name, entry] of entries) {
     const counts = countsOf(entry)
     held += counts[0]

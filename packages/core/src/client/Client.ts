@@ -115,7 +115,7 @@ const take = (draft: ClientDraft, input: Input): void => {
     case "Unwatch":
       return ClientWatch.unwatch(draft, input.watcher)
     case "Own": {
-      draft.cache = ClientCache.own(draft.cache, input.typeUrl, input.owner, input.keys)
+      draft.cache = ClientCache.own(draft.cache, input.typeUrl, input.claim, input.owner, input.keys)
       return
     }
     case "Refresh": {

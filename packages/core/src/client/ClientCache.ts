@@ -93,13 +93,19 @@ export const inUse = (
 }
 
 /**
- * Gives keys of a type to an owner beside its resources, which are rejected if they claim one. It gives up all others.
+ * Gives keys of a type to an owner beside its resources, which are rejected if they have one. The claim gives up all others.
  *
  * @since 0.1.0
  */
-export const own = (self: ClientCache, typeUrl: string, owner: string, keys: ReadonlyArray<string>): ClientCache => {
+export const own = (
+  self: ClientCache,
+  typeUrl: string,
+  claim: number,
+  owner: string,
+  keys: ReadonlyArray<string>
+): ClientCache => {
   const type = typeOf(self, typeUrl)
-  return put(self, typeUrl, { ...type, ownership: Ownerships.withOther(type.ownership, owner, keys) })
+  return put(self, typeUrl, { ...type, ownership: Ownerships.withClaim(type.ownership, claim, owner, keys) })
 }
 
 /**

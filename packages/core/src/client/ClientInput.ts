@@ -17,11 +17,14 @@ export type Input =
   | { readonly _tag: "Unwatch"; readonly watcher: number }
   /**
    * Keys of a type belong to an owner beside its resources, which are rejected if they claim one: the domains of a route
-   * configuration are not those of a virtual host. Those that the owner had before and are not there are free again.
+   * configuration are not those of a virtual host. Those that the claim had before and are not there are free again. Several
+   * users of a client may claim for one owner, and each gives up its own claim only.
    */
   | {
       readonly _tag: "Own"
       readonly typeUrl: string
+      /** Whose claim it is. Never used twice. */
+      readonly claim: number
       readonly owner: string
       readonly keys: ReadonlyArray<string>
     }

@@ -17,6 +17,12 @@ interface Owned {
   readonly keys: ReadonlyArray<string>
 }
 
+/** Keys that belong to an owner beside the resources. Several users of one client may claim for the same owner. */
+interface Claim {
+  readonly owner: string
+  readonly keys: HashSet.HashSet<string>
+}
+
 /**
  * The held resources that have keys or came under another name than that asked for, and keys that belong to others.
  *
@@ -27,8 +33,8 @@ export interface Ownership {
   readonly resources: HashMap.HashMap<string, Owned>
   /** Key → own name. */
   readonly owners: HashMap.HashMap<string, string>
-  /** Owner → its keys: those of route configurations are the domains that came with them. */
-  readonly others: HashMap.HashMap<string, HashSet.HashSet<string>>
+  /** By claim. Those of route configurations are of the domains that came with them. */
+  readonly claims: HashMap.HashMap<number, Claim>
 }
 
 /**
@@ -36,7 +42,7 @@ export interface Ownership {
  *
  * @since 0.1.0
  */
-export const none: Ownership = { resources: HashMap.empty(), owners: HashMap.empty(), others: HashMap.empty() }
+export const none: Ownership = { resources: HashMap.empty(), owners: HashMap.empty(), claims: HashMap.empty() }
 
 /**
  * A resource that does not have keys.
@@ -108,14 +114,17 @@ const release = (self: Ownership, ownName: string, keys: ReadonlyArray<string>):
 }
 
 /**
- * The ownership in which another owner, such as a route configuration, has these keys and no others.
+ * The ownership in which a claim gives its owner, such as a route configuration, these keys and no others.
  *
  * @since 0.1.0
  */
-export const withOther = (self: Ownership, owner: string, keys: Iterable<string>): Ownership => {
+export const withClaim = (self: Ownership, claim: number, owner: string, keys: Iterable<string>): Ownership => {
   const owned = HashSet.fromIterable(keys)
-  const others = HashSet.size(owned) === 0 ? HashMap.remove(self.others, owner) : HashMap.set(self.others, owner, owned)
-  return { ...self, others }
+  const claims =
+    HashSet.size(owned) === 0
+      ? HashMap.remove(self.claims, claim)
+      : HashMap.set(self.claims, claim, { owner, keys: owned })
+  return { ...self, claims }
 }
 
 /**
@@ -178,7 +187,7 @@ export const conflicts = (
 
 /** The owner beside the resources of the type. */
 const ownerOf = (self: Ownership, key: string): string | undefined => {
-  for (const [owner, keys] of self.others) if (HashSet.has(keys, key)) return owner
+  for (const { keys, owner } of HashMap.values(self.claims)) if (HashSet.has(keys, key)) return owner
   return undefined
 }
 

@@ -161,6 +161,8 @@ export interface Form {
 /** Runs a section and gives back its lines as they should be: the script as it is, with what the client put out. */
 export const play = (lines: ReadonlyArray<string>, form?: Form): ReadonlyArray<string> => {
   const out: Array<string> = []
+  const claims: Array<string> = []
+  const claimOf = (owner: string): number => (claims.includes(owner) ? claims.indexOf(owner) : claims.push(owner) - 1)
   const shown = new Set<string>()
   let client: Client.Client | undefined
   let now = 0
@@ -428,7 +430,7 @@ export const play = (lines: ReadonlyArray<string>, form?: Form): ReadonlyArray<s
       case "refresh":
         return step({ _tag: "Refresh", typeUrl: typeUrlOf(one), names: rest.slice(1) })
       case "own":
-        return step({ _tag: "Own", typeUrl: typeUrlOf(one), owner: two, keys: rest.slice(2) })
+        return step({ _tag: "Own", typeUrl: typeUrlOf(one), claim: claimOf(two), owner: two, keys: rest.slice(2) })
       case "show":
         return rest.forEach((each) => shown.add(each))
       case "dump":

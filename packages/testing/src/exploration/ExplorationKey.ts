@@ -386,7 +386,7 @@ const ofCache = (self: ClientCache.ClientCache, now: number): string =>
       failure: type.failure === undefined ? "" : ofError(type.failure.error),
       collections: type.collections,
       // What resources own follows from the entries.
-      ownership: pairs(Array.from(type.ownership.others, ([owner, keys]) => [owner, sorted(keys)] as const))
+      ownership: pairs(Array.from(type.ownership.claims, ([claim, { keys }]) => [String(claim), sorted(keys)] as const))
     } satisfies Record<
       keyof (ClientCache.ClientCache["types"] extends ReadonlyMap<string, infer Type> ? Type : never) | "typeUrl",
       string | number | boolean
