@@ -7828,5 +7828,12 @@ export const mutations = [
     by: "packages/connect-xds/test/virtualHosts.test.ts",
     line: 'kind === "VirtualHost" ? Effect.ignore(client.refresh(virtualHosts, [name])) : Effect.void',
     becomes: 'kind !== "VirtualHost" ? Effect.ignore(client.refresh(virtualHosts, [name])) : Effect.void'
+  },
+  {
+    fault: "VHDS server: few hosts are looked at for one that nobody subscribes to",
+    file: "packages/server/src/OnDemandHosts.ts",
+    by: "packages/server/test/onDemandHosts.test.ts",
+    line: "const longestLook = 2_048",
+    becomes: "const longestLook = 256"
   }
 ]

@@ -14,14 +14,17 @@ import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import * as Mesh from "./Mesh.js"
 
+const ads = { configSourceSpecifier: { case: "ads" as const, value: {} } }
+const self = { configSourceSpecifier: { case: "self" as const, value: {} } }
+
 /** Routes that fetch their virtual hosts. */
-const routesFrom = (source: "ads" | "self") =>
+const routesFrom = (configSource: typeof ads | typeof self) =>
   create(RouteConfigurationSchema, {
     name: "shop:80",
-    vhds: { configSource: { configSourceSpecifier: { case: source, value: {} } } },
+    vhds: { configSource },
     virtualHosts: [{ name: "own", domains: ["own.example"], routes: [Mesh.to("shop")] }]
   })
-const fetching = routesFrom("ads")
+const fetching = routesFrom(ads)
 
 const host = (name: string, ...domains: ReadonlyArray<string>) =>
   create(VirtualHostSchema, { name, domains: [name, ...domains], routes: [Mesh.to("shop")] })
@@ -180,7 +183,7 @@ describe("virtual hosts on demand", () => {
       const get = Effect.map(http.get("http://a.example/none"), ({ status }) => status)
       expect(yield* get).toBe(404)
       const store = yield* SnapshotStore.SnapshotStore
-      yield* store.update("edge", { upsert: { routes: [routesFrom("self")] } })
+      yield* store.update("edge", { upsert: { routes: [routesFrom(self)] } })
       yield* Waiting.eventually(
         Effect.map(get, (status) => {
           expect(status).toBe(404)

@@ -136,6 +136,23 @@ describe("virtual hosts on demand", () => {
     )
   }
 
+  it.scoped("one that nobody subscribes to is found among many that are subscribed to", () =>
+    Effect.gen(function* () {
+      const many = Array.from({ length: 500 }, (_, index) => `h${index}.x`)
+      lines.length = 0
+      const { hosts } = yield* serving((_client, _routes, name) => Effect.succeed(host(name)), many.length)
+      const client = yield* MemoryClient.open()
+      client.send(request(many.map((name) => `main/${name}`)))
+      yield* settled
+      expect(yield* hosts.size).toBe(many.length)
+      // The newest goes, and there is room for another.
+      client.send(request(["main/new.x"], ["main/h499.x"]))
+      yield* settled
+      expect(yield* hosts.size).toBe(many.length)
+      expect(lines.join("\n")).not.toContain("it is not added")
+    }).pipe(Effect.provide(world))
+  )
+
   it.scoped("★ hosts that nobody knows leave nothing behind; a resolver that fails is logged", () =>
     Effect.gen(function* () {
       lines.length = 0
