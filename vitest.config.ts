@@ -23,8 +23,8 @@ export default defineConfig({
     projects,
     setupFiles: [join(import.meta.dirname, "scripts", "turn.mjs")],
     // A hang is found all the same, and a machine that is busy with other work is none.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 240_000,
+    hookTimeout: 240_000,
     // All cores: a test waits for sockets and processes as often as it computes, and the default leaves one core to nobody.
     maxWorkers: "100%",
     minWorkers: 1,

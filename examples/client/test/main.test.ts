@@ -30,7 +30,7 @@ const steps = (output: string) =>
     .map((step) => (step.startsWith("7") ? step.replace(/! [^]*/, "! lost") : step))
 
 describe("the demo", () => {
-  it("prints what the README says", { timeout: 120_000 }, async () => {
+  it("prints what the README says", async () => {
     const demo = start("main.js")
     expect(await demo.exit(110), demo.output).toBe(0)
     const readme = readFileSync(join(import.meta.dirname, "..", "README.md"), "utf8")
@@ -40,13 +40,13 @@ describe("the demo", () => {
     expect(demo.output).not.toContain("\u001b")
   })
 
-  it("shows every step with the incremental variant too", { timeout: 120_000 }, async () => {
+  it("shows every step with the incremental variant too", async () => {
     const demo = start("main.js", "--incremental")
     expect(await demo.exit(110), demo.output).toBe(0)
     expect(demo.output).toContain("PASSED: every step was seen.\n")
   })
 
-  it.each(["SIGINT", "SIGKILL"] as const)("leaves no process behind after %s", { timeout: 120_000 }, async (signal) => {
+  it.each(["SIGINT", "SIGKILL"] as const)("leaves no process behind after %s", async (signal) => {
     const demo = start("main.js")
     await demo.says(/^3 {2}/m, 60)
     const children = childrenOf(demo.pid)
@@ -58,7 +58,7 @@ describe("the demo", () => {
 })
 
 describe("with an address", () => {
-  it("watches a server until Ctrl-C, as the node that it is told to be", { timeout: 120_000 }, async () => {
+  it("watches a server until Ctrl-C, as the node that it is told to be", async () => {
     const server = start("ControlPlane.js")
     await server.says(/127\.0\.0\.1:\d+\n/, 60)
     const address = server.output.trim()
@@ -75,7 +75,7 @@ describe("with an address", () => {
     expect(await watch.exit(30), watch.output).toBe(0)
   })
 
-  it("says in words that a server cannot be reached, and tries again", { timeout: 120_000 }, async () => {
+  it("says in words that a server cannot be reached, and tries again", async () => {
     const watch = start("main.js", "127.0.0.1:1", "ingress")
     await watch.says(/listener ingress \(cannot connect to 127\.0\.0\.1:1: .*\)\n/, 60)
     expect(watch.output).toContain("the next try is in")
@@ -87,7 +87,7 @@ describe("with an address", () => {
     [["127.0.0.1:1"], "give an address and one listener"],
     [["127.0.0.1:1", "ingress", "--nod-id", "x"], "Unknown option '--nod-id'"],
     [["a/b:c", "ingress"], 'cannot use the xDS server "a/b:c"']
-  ])("%j: says what is wrong", { timeout: 120_000 }, async (args, words) => {
+  ])("%j: says what is wrong", async (args, words) => {
     const demo = start("main.js", ...args)
     expect(await demo.exit(50)).toBe(1)
     expect(demo.output).toContain(words)

@@ -18,7 +18,7 @@ afterEach(() => {
 })
 
 describe.skipIf(peer._tag === "Missing")(Peer.title("the Envoy demo", peer), () => {
-  it("shows every step, loses no request and ends with Ctrl-C", { timeout: 120_000 }, async () => {
+  it("shows every step, loses no request and ends with Ctrl-C", async () => {
     const demo = start("--keep")
     await demo.says(/Everything stays up/, 90)
     expect(demo.output).toMatch(/ \d+ requests, 0 failed\.\n/)
@@ -31,7 +31,7 @@ describe.skipIf(peer._tag === "Missing")(Peer.title("the Envoy demo", peer), () 
     await areGone(children, 30)
   })
 
-  it("leaves no process behind when it is killed", { timeout: 120_000 }, async () => {
+  it("leaves no process behind when it is killed", async () => {
     const demo = start()
     await demo.says(/All requests go to cluster v1/, 60)
     const children = childrenOf(demo.pid)

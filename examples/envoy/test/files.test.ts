@@ -159,7 +159,6 @@ describe.each(formats)("Envoy, files in %s", (format) => {
           Effect.timeout("30 seconds")
         )
         expect(seen).toMatchObject({ value: "one,three" })
-      }).pipe(Effect.provide(NodeContext.layer), Logger.withMinimumLogLevel(LogLevel.Error)),
-    120_000
+      }).pipe(Effect.provide(NodeContext.layer), Logger.withMinimumLogLevel(LogLevel.Error))
   )
 })

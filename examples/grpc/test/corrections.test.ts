@@ -51,10 +51,8 @@ const started = Effect.gen(function* () {
 })
 
 const test = (name: string, run: Effect.Effect<void, unknown, Effect.Effect.Context<typeof started>>) =>
-  it.scopedLive(
-    Clients.title(name),
-    () => run.pipe(Effect.provide(NodeContext.layer), Logger.withMinimumLogLevel(LogLevel.Error)),
-    180_000
+  it.scopedLive(Clients.title(name), () =>
+    run.pipe(Effect.provide(NodeContext.layer), Logger.withMinimumLogLevel(LogLevel.Error))
   )
 
 test(

@@ -18,7 +18,7 @@ afterEach(() => {
 })
 
 describe("the demo", () => {
-  it("shows every step, loses no call and ends by itself", { timeout: 120_000 }, async () => {
+  it("shows every step, loses no call and ends by itself", async () => {
     const demo = start()
     await demo.says(/^ +[\d.]+ s {2}2 /m, 60)
     const children = childrenOf(demo.pid)
@@ -39,7 +39,7 @@ describe("the demo", () => {
     await areGone(children, 30)
   })
 
-  it("stays up with --keep, does what it is told and ends with Ctrl-C", { timeout: 120_000 }, async () => {
+  it("stays up with --keep, does what it is told and ends with Ctrl-C", async () => {
     const demo = start("--keep")
     await demo.says(/Everything stays up/, 90)
     demo.type("weights 100 0")
@@ -53,7 +53,7 @@ describe("the demo", () => {
     await areGone(children, 30)
   })
 
-  it("leaves no process behind when it is killed", { timeout: 120_000 }, async () => {
+  it("leaves no process behind when it is killed", async () => {
     const demo = start()
     await demo.says(/All calls go to v1/, 60)
     const started = Waiting.until(

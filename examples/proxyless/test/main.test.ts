@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 
 describe("the demo without a proxy", () => {
-  it("shows every step, loses no call and ends by itself", { timeout: 120_000 }, async () => {
+  it("shows every step, loses no call and ends by itself", async () => {
     const demo = spawn(process.execPath, [join(import.meta.dirname, "..", "dist", "main.js")])
     let output = ""
     demo.stdout.on("data", (text: Buffer) => (output += text.toString()))

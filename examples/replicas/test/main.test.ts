@@ -35,7 +35,6 @@ const steps = async (demo: Demo): Promise<void> => {
 describe.skipIf(envoy._tag === "Missing")(Peer.title("the demo of replicas", envoy), () => {
   it.skipIf(postgres._tag === "Missing")(
     Peer.title("on PostgreSQL: every step is seen by every client, and no call fails", postgres),
-    { timeout: 180_000 },
     async () => {
       const demo = start()
       await steps(demo)
@@ -45,7 +44,7 @@ describe.skipIf(envoy._tag === "Missing")(Peer.title("the demo of replicas", env
     }
   )
 
-  it("on one SQLite file, and it leaves no process behind", { timeout: 180_000 }, async () => {
+  it("on one SQLite file, and it leaves no process behind", async () => {
     const demo = start("--sqlite")
     await demo.says(/1 {2}All calls go to v1/, 60)
     const children = childrenOf(demo.pid)

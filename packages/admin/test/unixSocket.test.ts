@@ -23,7 +23,7 @@ const get = (socketPath: string, path: string): Promise<number> =>
     sent.on("error", reject)
   })
 
-describe("AdminServer with path", { timeout: 60_000 }, () => {
+describe("AdminServer with path", () => {
   it.scopedLive("listens on the socket, and takes its file away at the end", () =>
     Effect.gen(function* () {
       const folder = yield* Effect.acquireRelease(

@@ -38,17 +38,13 @@ describe.each(carriers)("Over $name", (carrier) => {
       outcomes.set(key(script, carrier), "–")
       continue
     }
-    it.scopedLive(
-      script.name,
-      () => {
-        outcomes.set(key(script, carrier), "✗")
-        return carrier.make.pipe(
-          Effect.flatMap(script.play),
-          Effect.tap(() => Effect.sync(() => outcomes.set(key(script, carrier), "✓")))
-        )
-      },
-      60_000
-    )
+    it.scopedLive(script.name, () => {
+      outcomes.set(key(script, carrier), "✗")
+      return carrier.make.pipe(
+        Effect.flatMap(script.play),
+        Effect.tap(() => Effect.sync(() => outcomes.set(key(script, carrier), "✓")))
+      )
+    })
   }
 })
 

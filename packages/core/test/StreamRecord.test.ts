@@ -7,12 +7,10 @@ import * as ResourceType from "@effect-xds/proto/ResourceType"
 import { Arbitraries } from "@effect-xds/testing"
 import { sharedVersions } from "@effect-xds/testing/reference/SharedVersions"
 import { toResource } from "@effect-xds/testing/simulation/ResourceSpec"
-import { assert, describe, it, vi } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import * as fc from "fast-check"
 import * as Simulation from "./Simulation.js"
-
-vi.setConfig({ testTimeout: 120_000 })
 
 const { Cluster, ClusterLoadAssignment, Listener, RouteConfiguration, VirtualHost } = ResourceType
 const seed = Number(process.env["XDS_SEED"] ?? "20260101")

@@ -24,7 +24,7 @@ const gen = fileURLToPath(new URL("../gen/", import.meta.url))
 
 const run = async (script: string): Promise<unknown> => {
   const args = ["--input-type=module", "-e", script]
-  const { stderr, stdout } = await promisify(execFile)(process.execPath, args, { cwd: gen, timeout: 60_000 })
+  const { stderr, stdout } = await promisify(execFile)(process.execPath, args, { cwd: gen, timeout: 200_000 })
   expect(stderr).toBe("")
   return JSON.parse(stdout)
 }

@@ -134,7 +134,7 @@ describe.each(protocols)("an update for a thousand streams, %s", (protocol) => {
     })
   )
 
-  it("looks at what changed and at nothing else", { timeout: 120_000 }, () => {
+  it("looks at what changed and at nothing else", () => {
     let looks = 0
     /** A resource that counts how often its content is looked at. */
     const counted = (name: string, content: string): Resource.Resource => {
@@ -198,7 +198,7 @@ describe.each(protocols)("an update for a thousand streams, %s", (protocol) => {
     expect(long).toBe(protocol === "StateOfTheWorld" ? 1 : 0)
   })
 
-  it("keeps little for a stream that is up to date, the same whatever it was sent", { timeout: 120_000 }, () => {
+  it("keeps little for a stream that is up to date, the same whatever it was sent", () => {
     V8.setFlagsFromString("--expose_gc")
     const collect = new Vm.Script("gc()")
     /** Bytes in use, when nothing more is freed: what earlier tests left goes in several turns. */

@@ -64,20 +64,16 @@ describe("★ A group over another one is no copy of it", () => {
         const { first, last } = yield* measured("off")
         expect(first).toBeLessThan(4_096)
         expect(last).toBeLessThan(8_192)
-      }),
-    120_000
+      })
   )
 
-  it.live(
-    "what the rules over a group know of one takes less than 4 KB, and little more over another group",
-    () =>
-      Effect.gen(function* () {
-        const { first, last, own } = yield* measured(undefined)
-        expect(own).toBeLessThan(6_144)
-        expect(first).toBeLessThan(5_120)
-        expect(last).toBeLessThan(9_216)
-      }),
-    120_000
+  it.live("what the rules over a group know of one takes less than 4 KB, and little more over another group", () =>
+    Effect.gen(function* () {
+      const { first, last, own } = yield* measured(undefined)
+      expect(own).toBeLessThan(6_144)
+      expect(first).toBeLessThan(5_120)
+      expect(last).toBeLessThan(9_216)
+    })
   )
 })
 

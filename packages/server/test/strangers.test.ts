@@ -174,55 +174,52 @@ const behaviours: ReadonlyArray<(id: string, open: (protocol: Request.Protocol) 
 ]
 
 describe("a server", () => {
-  it.scopedLive(
-    "keeps nothing of ten thousand strangers that came and went",
-    () =>
-      Effect.gen(function* () {
-        const { layer, open } = transport()
-        yield* Effect.gen(function* () {
-          const store = yield* SnapshotStore.SnapshotStore
-          const server = yield* XdsServer.XdsServer
-          yield* store.set("edge", { clusters: [cluster("a", ""), cluster("b", "")] })
-          const resident = open("Incremental")
-          resident.handler.onRequest(Request.incremental({ typeUrl: CDS, node: nodeOf("resident", "edge") }))
+  it.scopedLive("keeps nothing of ten thousand strangers that came and went", () =>
+    Effect.gen(function* () {
+      const { layer, open } = transport()
+      yield* Effect.gen(function* () {
+        const store = yield* SnapshotStore.SnapshotStore
+        const server = yield* XdsServer.XdsServer
+        yield* store.set("edge", { clusters: [cluster("a", ""), cluster("b", "")] })
+        const resident = open("Incremental")
+        resident.handler.onRequest(Request.incremental({ typeUrl: CDS, node: nodeOf("resident", "edge") }))
 
-          const visit = (round: number) =>
-            Effect.gen(function* () {
-              const opened: Array<Opened> = []
-              for (let index = 0; index < strangers; index++) {
-                const behaviour = behaviours[index % behaviours.length]
-                if (behaviour !== undefined) opened.push(behaviour(`stranger ${round} ${index}`, open))
-                // The runner of the tests hears of a thread all the time.
-                if (index % 500 === 0) yield* turn
-              }
-              // Some of what they ask for changes while they are there, and somebody listens.
-              const listener = yield* Effect.fork(Stream.runDrain(server.events))
-              yield* turn
-              yield* store.update("edge", { upsert: { clusters: [cluster("a", `${round}`)] } })
-              yield* turn
-              for (const each of opened.splice(0)) each.end()
-              yield* listener.interruptAsFork(listener.id())
-              yield* turn
-              expect(yield* server.status).toHaveLength(1)
-            })
-          yield* expectNothingLeft(visit)
-          resident.end()
-        }).pipe(
-          Effect.provide(
-            XdsServer.layer({
-              maxNames: 3,
-              group: ({ cluster: group }) =>
-                group === "refused"
-                  ? Effect.fail(new XdsServer.Refusal({ reason: "strangers are not served" }))
-                  : group === "slow"
-                    ? Effect.never
-                    : Effect.succeed(group)
-            }).pipe(Layer.provideMerge(SnapshotStore.layerMemory()), Layer.provide(layer))
-          ),
-          Effect.provide(Logger.replace(Logger.defaultLogger, Logger.none))
-        )
-      }),
-    180_000
+        const visit = (round: number) =>
+          Effect.gen(function* () {
+            const opened: Array<Opened> = []
+            for (let index = 0; index < strangers; index++) {
+              const behaviour = behaviours[index % behaviours.length]
+              if (behaviour !== undefined) opened.push(behaviour(`stranger ${round} ${index}`, open))
+              // The runner of the tests hears of a thread all the time.
+              if (index % 500 === 0) yield* turn
+            }
+            // Some of what they ask for changes while they are there, and somebody listens.
+            const listener = yield* Effect.fork(Stream.runDrain(server.events))
+            yield* turn
+            yield* store.update("edge", { upsert: { clusters: [cluster("a", `${round}`)] } })
+            yield* turn
+            for (const each of opened.splice(0)) each.end()
+            yield* listener.interruptAsFork(listener.id())
+            yield* turn
+            expect(yield* server.status).toHaveLength(1)
+          })
+        yield* expectNothingLeft(visit)
+        resident.end()
+      }).pipe(
+        Effect.provide(
+          XdsServer.layer({
+            maxNames: 3,
+            group: ({ cluster: group }) =>
+              group === "refused"
+                ? Effect.fail(new XdsServer.Refusal({ reason: "strangers are not served" }))
+                : group === "slow"
+                  ? Effect.never
+                  : Effect.succeed(group)
+          }).pipe(Layer.provideMerge(SnapshotStore.layerMemory()), Layer.provide(layer))
+        ),
+        Effect.provide(Logger.replace(Logger.defaultLogger, Logger.none))
+      )
+    })
   )
 })
 
@@ -378,27 +375,24 @@ describe("what a client names", () => {
 })
 
 describe("a store", () => {
-  it.effect(
-    "keeps nothing of ten thousand groups that were set and cleared",
-    () =>
-      Effect.gen(function* () {
-        const store = yield* SnapshotStore.makeMemory()
-        const seen: Array<string> = []
-        const listener = yield* Effect.fork(
-          Stream.runForEach(store.changes, ({ group }) => Effect.sync(() => void (seen[0] = group)))
-        )
-        yield* expectNothingLeft((round) =>
-          Effect.gen(function* () {
-            for (let index = 0; index < strangers; index++) {
-              const group = `group ${round} ${index}`
-              yield* store.set(group, { clusters: [cluster("a", group)] })
-              yield* store.clear(group)
-            }
-            yield* turn
-          })
-        )
-        yield* listener.interruptAsFork(listener.id())
-      }),
-    180_000
+  it.effect("keeps nothing of ten thousand groups that were set and cleared", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.makeMemory()
+      const seen: Array<string> = []
+      const listener = yield* Effect.fork(
+        Stream.runForEach(store.changes, ({ group }) => Effect.sync(() => void (seen[0] = group)))
+      )
+      yield* expectNothingLeft((round) =>
+        Effect.gen(function* () {
+          for (let index = 0; index < strangers; index++) {
+            const group = `group ${round} ${index}`
+            yield* store.set(group, { clusters: [cluster("a", group)] })
+            yield* store.clear(group)
+          }
+          yield* turn
+        })
+      )
+      yield* listener.interruptAsFork(listener.id())
+    })
   )
 })

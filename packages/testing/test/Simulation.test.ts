@@ -93,37 +93,34 @@ describe("Simulation", () => {
     })
   )
 
-  it.live(
-    "an hour with 100 clients takes seconds: no more messages than what happens asks for",
-    () =>
-      Effect.gen(function* () {
-        const clients = Array.from({ length: 100 }, (_, index) => ({
-          name: `client-${index}`,
-          protocol: index % 2 === 0 ? ("StateOfTheWorld" as const) : ("Incremental" as const),
-          aggregated: index % 4 < 2
+  it.live("an hour with 100 clients takes seconds: no more messages than what happens asks for", () =>
+    Effect.gen(function* () {
+      const clients = Array.from({ length: 100 }, (_, index) => ({
+        name: `client-${index}`,
+        protocol: index % 2 === 0 ? ("StateOfTheWorld" as const) : ("Incremental" as const),
+        aggregated: index % 4 < 2
+      }))
+      const minutes = Array.from({ length: 60 }, (_, minute) => minute * 60_000)
+      const { duration, messages, verdict } = yield* Simulation.run({
+        servers: [{ name: "xds" }],
+        clients,
+        script: [
+          ...clients.map(({ name }) => watch(0, name, "web")),
+          ...minutes.map((at, index) => publish(at, { ...web, content: index }))
+        ],
+        faults: minutes.map((at, index) => ({
+          at: at + 30_000,
+          _tag: "Reset" as const,
+          client: `client-${index}`,
+          server: "xds",
+          delivery: "after" as const
         }))
-        const minutes = Array.from({ length: 60 }, (_, minute) => minute * 60_000)
-        const { duration, messages, verdict } = yield* Simulation.run({
-          servers: [{ name: "xds" }],
-          clients,
-          script: [
-            ...clients.map(({ name }) => watch(0, name, "web")),
-            ...minutes.map((at, index) => publish(at, { ...web, content: index }))
-          ],
-          faults: minutes.map((at, index) => ({
-            at: at + 30_000,
-            _tag: "Reset" as const,
-            client: `client-${index}`,
-            server: "xds",
-            delivery: "after" as const
-          }))
-        })
-        assert.deepStrictEqual(verdict, [])
-        assert.isAbove(messages, 20_000)
-        assert.isBelow(messages, 30_000)
-        assert.isAbove(duration, 3_540_000)
-      }),
-    180_000
+      })
+      assert.deepStrictEqual(verdict, [])
+      assert.isAbove(messages, 20_000)
+      assert.isBelow(messages, 30_000)
+      assert.isAbove(duration, 3_540_000)
+    })
   )
 
   it.live("runs a body and a publisher of the user beside the script, on a TestClock", () =>

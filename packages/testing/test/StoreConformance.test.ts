@@ -45,16 +45,13 @@ describe("★ The promises of a store can be broken, and that is seen", () => {
       (store) => ({ unsafeGet: (group) => store.unsafeGet(`${group}?`) })
     ]
   ] satisfies ReadonlyArray<readonly [string, string, (store: Store) => Partial<Store>]>) {
-    it.live(
-      title,
-      () =>
-        Effect.map(broken(wrong), (failed) =>
-          assert.isTrue(
-            failed.some((each) => each.includes(promise)),
-            failed.join("\n")
-          )
-        ),
-      60_000
+    it.live(title, () =>
+      Effect.map(broken(wrong), (failed) =>
+        assert.isTrue(
+          failed.some((each) => each.includes(promise)),
+          failed.join("\n")
+        )
+      )
     )
   }
 })

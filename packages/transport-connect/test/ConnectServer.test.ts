@@ -512,11 +512,9 @@ describe("serving", () => {
   )
 
   // On what `tsc -b` built, since it is a process of its own.
-  it.live(
-    "leaves nothing behind that would keep a process from its end",
-    () =>
-      Effect.promise(async () => {
-        const program = `
+  it.live("leaves nothing behind that would keep a process from its end", () =>
+    Effect.promise(async () => {
+      const program = `
         import { ConnectServer } from "@effect-xds/transport-connect"
         import { Effect, Logger, LogLevel } from "effect"
         import * as Http2 from "node:http2"
@@ -533,13 +531,12 @@ describe("serving", () => {
         }).pipe(Effect.scoped, Effect.runPromise)
         process.stdout.write("closed " + fetched)
       `
-        const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program], {
-          cwd: import.meta.dirname,
-          timeout: 30_000
-        })
-        expect(stdout).toBe("closed {}")
-      }),
-    60_000
+      const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program], {
+        cwd: import.meta.dirname,
+        timeout: 30_000
+      })
+      expect(stdout).toBe("closed {}")
+    })
   )
 })
 
@@ -549,75 +546,67 @@ describe("random bytes", () => {
     return seed / 2 ** 32
   }
 
-  it.scopedLive(
-    "never end the server or a neighbour's stream",
-    () =>
-      Effect.gen(function* () {
-        const { address, port, streams } = yield* serve({ maxRequestBytes: 10_000 }, answering)
-        const client = yield* GrpcClient.connect(address)
-        const neighbour = GrpcClient.open(client)
-        yield* wait(neighbour.metadata)
-        const next = random(1)
-        const bytes = (max: number): Buffer => Buffer.from(Array.from({ length: next() * max }, () => next() * 256))
-        const pick = <A>(values: ReadonlyArray<A>): A =>
-          values[Math.floor(next() * values.length)] ?? expect.unreachable()
-        const fetches = ResourceType.all.flatMap(({ fetch, service = "" }) =>
-          fetch === undefined ? [] : [`/${service}/${fetch}`]
-        )
-        const types = ["application/grpc", "application/grpc", "application/grpc-web", "application/connect+proto"]
-        const unaryTypes = [
-          "application/json",
-          "application/proto",
-          "application/grpc+json",
-          "application/connect+json",
-          ""
-        ]
-        for (let round = 0; round < 6; round++) {
-          const session = yield* Http2Client.connect(port)
-          const calls = [...streamingPaths, ...fetches].map((path) => {
-            const call = Http2Client.open(session, {
-              ":path": path,
-              "content-type": pick([...types, ...unaryTypes]),
-              ...pick<Record<string, string>>([
-                {},
-                { "grpc-encoding": "gzip" },
-                { "grpc-timeout": "1m" },
-                { host: "[[" }
-              ])
-            })
-            const body = pick([
-              bytes(50),
-              frame(bytes(50)),
-              frame(bytes(50), 1),
-              Buffer.concat([frame(request("a")), bytes(9)])
-            ])
-            if (next() < 0.7) call.stream.end(body)
-            else {
-              call.stream.write(body)
-              call.stream.close(8)
-            }
-            return call
+  it.scopedLive("never end the server or a neighbour's stream", () =>
+    Effect.gen(function* () {
+      const { address, port, streams } = yield* serve({ maxRequestBytes: 10_000 }, answering)
+      const client = yield* GrpcClient.connect(address)
+      const neighbour = GrpcClient.open(client)
+      yield* wait(neighbour.metadata)
+      const next = random(1)
+      const bytes = (max: number): Buffer => Buffer.from(Array.from({ length: next() * max }, () => next() * 256))
+      const pick = <A>(values: ReadonlyArray<A>): A =>
+        values[Math.floor(next() * values.length)] ?? expect.unreachable()
+      const fetches = ResourceType.all.flatMap(({ fetch, service = "" }) =>
+        fetch === undefined ? [] : [`/${service}/${fetch}`]
+      )
+      const types = ["application/grpc", "application/grpc", "application/grpc-web", "application/connect+proto"]
+      const unaryTypes = [
+        "application/json",
+        "application/proto",
+        "application/grpc+json",
+        "application/connect+json",
+        ""
+      ]
+      for (let round = 0; round < 6; round++) {
+        const session = yield* Http2Client.connect(port)
+        const calls = [...streamingPaths, ...fetches].map((path) => {
+          const call = Http2Client.open(session, {
+            ":path": path,
+            "content-type": pick([...types, ...unaryTypes]),
+            ...pick<Record<string, string>>([{}, { "grpc-encoding": "gzip" }, { "grpc-timeout": "1m" }, { host: "[[" }])
           })
-          yield* wait(Promise.all(calls.map(({ closed }) => closed)))
-          // And without HTTP/2, or with a connection that begins like it.
-          for (const start of [
-            "",
-            "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-            "POST / HTTP/1.1\r\nhost: [[\r\n\r\n",
-            "GET / HTTP/1.0\r\n\r\n"
-          ]) {
-            const socket = Net.connect(port, "127.0.0.1")
-            socket.on("error", () => undefined)
-            socket.resume()
-            socket.end(Buffer.concat([Buffer.from(start), bytes(200)]))
-            yield* Effect.async<void>((resume) => void socket.on("close", () => resume(Effect.void)))
+          const body = pick([
+            bytes(50),
+            frame(bytes(50)),
+            frame(bytes(50), 1),
+            Buffer.concat([frame(request("a")), bytes(9)])
+          ])
+          if (next() < 0.7) call.stream.end(body)
+          else {
+            call.stream.write(body)
+            call.stream.close(8)
           }
+          return call
+        })
+        yield* wait(Promise.all(calls.map(({ closed }) => closed)))
+        // And without HTTP/2, or with a connection that begins like it.
+        for (const start of [
+          "",
+          "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+          "POST / HTTP/1.1\r\nhost: [[\r\n\r\n",
+          "GET / HTTP/1.0\r\n\r\n"
+        ]) {
+          const socket = Net.connect(port, "127.0.0.1")
+          socket.on("error", () => undefined)
+          socket.resume()
+          socket.end(Buffer.concat([Buffer.from(start), bytes(200)]))
+          yield* Effect.async<void>((resume) => void socket.on("close", () => resume(Effect.void)))
         }
-        neighbour.stream.write(request("alive"))
-        yield* eventually(() => expect(neighbour.messages.length).toBe(1))
-        expect(streams[0]?.ends).toEqual([])
-        yield* eventually(() => expect(streams.slice(1).every(({ ends }) => ends.length === 1)).toBe(true))
-      }),
-    60_000
+      }
+      neighbour.stream.write(request("alive"))
+      yield* eventually(() => expect(neighbour.messages.length).toBe(1))
+      expect(streams[0]?.ends).toEqual([])
+      yield* eventually(() => expect(streams.slice(1).every(({ ends }) => ends.length === 1)).toBe(true))
+    })
   )
 })

@@ -62,7 +62,7 @@ const folder = Effect.acquireRelease(
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
 )
 
-describe("a further service", { timeout: 60_000 }, () => {
+describe("a further service", () => {
   it.scopedLive("★ is served beside xDS to a real gRPC client, and is listed and healthy", () =>
     Effect.gen(function* () {
       const { ended, services } = loadReporting()
@@ -148,7 +148,7 @@ describe("a further service", { timeout: 60_000 }, () => {
   )
 })
 
-describe("an interceptor", { timeout: 60_000 }, () => {
+describe("an interceptor", () => {
   const guard: Interceptor = (call) =>
     call.headers["authorization"] === "Bearer good"
       ? Effect.succeed(call)
@@ -301,7 +301,7 @@ const listen = <S extends Net.Server>(server: S) =>
       })
   )
 
-describe("an HTTP server of one's own", { timeout: 60_000 }, () => {
+describe("an HTTP server of one's own", () => {
   it("has its events back when it is left, also where others stand before them by then", () => {
     const server = Http.createServer()
     const taken: Array<string> = []
@@ -422,7 +422,7 @@ describe("an HTTP server of one's own", { timeout: 60_000 }, () => {
   )
 })
 
-describe("a Unix socket", { timeout: 60_000 }, () => {
+describe("a Unix socket", () => {
   it.scopedLive("★ is served to gRPC clients and to ours, and goes with the server", () =>
     Effect.gen(function* () {
       const path = join(yield* folder, "xds.sock")

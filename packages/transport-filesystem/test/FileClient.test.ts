@@ -14,11 +14,8 @@ import { ClientTransport } from "@effect-xds/transport"
 import { FileClient, FilesystemMetrics, ResponseDirectory } from "@effect-xds/transport-filesystem"
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Either, Layer, Logger, Metric, Option, Stream } from "effect"
-import { vi } from "vitest"
 import type { Directory } from "./Directory.js"
 import * as Directories from "./Directory.js"
-
-vi.setConfig({ testTimeout: 30_000 })
 
 const silent = Logger.replace(Logger.defaultLogger, Logger.none)
 

@@ -1,9 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { vi } from "vitest"
 import { play } from "./FileTrace.js"
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const traces: Readonly<Record<string, string>> = {
   "appears, changes, is bad, is corrected, goes away and returns": `

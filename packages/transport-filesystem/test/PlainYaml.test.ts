@@ -202,7 +202,7 @@ const scribbled = fc
 const long = (element: (index: number) => string, before = "", after = ""): string =>
   before + Array.from({ length: 900 }, (_, index) => element(index)).join("") + after
 
-describe("Plain YAML", { timeout: 120_000 }, () => {
+describe("Plain YAML", () => {
   it("is what the whole parser makes of what is written", () => {
     fc.assert(fc.property(written, same), { numRuns: 2_000 })
   })

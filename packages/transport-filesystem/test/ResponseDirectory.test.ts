@@ -16,7 +16,6 @@ import { join } from "node:path"
 import { performance } from "node:perf_hooks"
 import type { Directory } from "./Directory.js"
 import * as Directories from "./Directory.js"
-import { vi } from "vitest"
 
 const resource = <Desc extends DescMessage>(schema: Desc, message: MessageShape<Desc>, name: string) =>
   Either.getOrThrow(
@@ -45,8 +44,6 @@ const filesOf = (path: string): ReadonlyArray<string> =>
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(path.length + 1))
     .sort()
-
-vi.setConfig({ testTimeout: 30_000 })
 
 const quietly = Effect.provide(Logger.remove(Logger.defaultLogger))
 

@@ -13,8 +13,6 @@ import type { Directory } from "./Directory.js"
 import * as Directories from "./Directory.js"
 import { makeBeforeWatch } from "./WatchRace.js"
 
-vi.setConfig({ testTimeout: 30_000 })
-
 const { clusters } = Directories
 
 vi.mock("node:fs", async (original) => {

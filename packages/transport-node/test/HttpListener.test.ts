@@ -16,7 +16,7 @@ const listen = (respond: (request: Http.IncomingMessage) => Effect.Effect<HttpLi
 
 const plain = (body: HttpListener.Answer["body"]): HttpListener.Answer => ({ status: 200, headers: {}, body })
 
-describe("HttpListener", { timeout: 120_000 }, () => {
+describe("HttpListener", () => {
   it.scopedLive("a large answer that is not read ends with its client, and its scope closes", () =>
     Effect.gen(function* () {
       for (const body of ["x".repeat(50_000_000), new Uint8Array(50_000_000)]) {

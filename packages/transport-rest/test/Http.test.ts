@@ -54,7 +54,7 @@ const randomBytes = (seed: number, length: number): Buffer => {
   )
 }
 
-describe("A request is refused", { timeout: 120_000 }, () => {
+describe("A request is refused", () => {
   const bad: ReadonlyArray<{
     readonly name: string
     readonly call: Call
@@ -291,7 +291,7 @@ describe("A request is refused", { timeout: 120_000 }, () => {
   )
 })
 
-describe("Bodies", { timeout: 120_000 }, () => {
+describe("Bodies", () => {
   it.scopedLive("may be protobuf, both ways or one", () =>
     Effect.gen(function* () {
       const { port } = yield* serving()
@@ -406,7 +406,7 @@ describe("Bodies", { timeout: 120_000 }, () => {
   )
 })
 
-describe("The server", { timeout: 120_000 }, () => {
+describe("The server", () => {
   const start = (options: RestServer.ListenOptions) =>
     Effect.exit(
       RestServer.make(options).serve(() => ({

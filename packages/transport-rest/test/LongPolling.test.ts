@@ -52,7 +52,7 @@ const statusOf = (fiber: Fiber.RuntimeFiber<{ readonly status: number }>) =>
     exit._tag === "None" ? "held" : Exit.isSuccess(exit.value) && exit.value.value.status
   )
 
-describe("A long poll", { timeout: 120_000 }, () => {
+describe("A long poll", () => {
   it.scopedLive("is held until something changes", () =>
     Effect.gen(function* () {
       const { port, store } = yield* serve({ wait: 30_000 })
@@ -186,7 +186,7 @@ describe("A long poll", { timeout: 120_000 }, () => {
   )
 })
 
-describe("How long a poll is held", { timeout: 120_000 }, () => {
+describe("How long a poll is held", () => {
   const cases: ReadonlyArray<{
     readonly name: string
     readonly options?: RestServer.Options
@@ -278,7 +278,7 @@ describe("How long a poll is held", { timeout: 120_000 }, () => {
   )
 })
 
-describe("A client that rejects without a word, as Envoy does", { timeout: 120_000 }, () => {
+describe("A client that rejects without a word, as Envoy does", () => {
   it.scoped("is given the same again once, then when its time is up, and what is new at once", () =>
     Effect.gen(function* () {
       const { call, events, store, upToDate } = yield* serveApp({ wait: 20_000 })
@@ -325,7 +325,7 @@ describe("A client that rejects without a word, as Envoy does", { timeout: 120_0
   )
 })
 
-describe("A session", { timeout: 120_000 }, () => {
+describe("A session", () => {
   it.scoped("ends when nobody polls it, but not while a poll is held", () =>
     Effect.gen(function* () {
       const { call, events, status, store, upToDate } = yield* serveApp({ idleTimeout: 60_000, maxWait: 600_000 })

@@ -25,7 +25,7 @@ const listen = (app: HttpApp.Default<HttpServerError.RouteNotFound>) =>
     return server.address._tag === "TcpAddress" ? server.address.port : 0
   })
 
-describe("Mounted in another application", { timeout: 120_000 }, () => {
+describe("Mounted in another application", () => {
   it.scopedLive("its routes are served beside those of the application", () =>
     Effect.gen(function* () {
       const { rest, transport } = yield* mounted
@@ -88,7 +88,7 @@ describe("Mounted in another application", { timeout: 120_000 }, () => {
   )
 })
 
-describe("The layer", { timeout: 120_000 }, () => {
+describe("The layer", () => {
   it.scopedLive("is the port", () =>
     Effect.gen(function* () {
       const context = yield* Layer.build(RestServer.layer({ port: 0 }))

@@ -44,7 +44,7 @@ const listener = (name: string) => {
   return create(ListenerSchema, { name, filterChains: [{ filters: [{ name: "http", configType: typedConfig }] }] })
 }
 
-describe("A poll", { timeout: 120_000 }, () => {
+describe("A poll", () => {
   it.scopedLive("is answered on the path of each type", () =>
     Effect.gen(function* () {
       const { port, store } = yield* serve()
@@ -197,7 +197,7 @@ describe("A poll", { timeout: 120_000 }, () => {
   )
 })
 
-describe("A poll by name", { timeout: 120_000 }, () => {
+describe("A poll by name", () => {
   const serveEndpoints = Effect.gen(function* () {
     const plane = yield* serve()
     yield* plane.store.set("edge", { endpoints: [assignment("a"), assignment("b"), assignment("c")] })
@@ -291,7 +291,7 @@ describe("A poll by name", { timeout: 120_000 }, () => {
   )
 })
 
-describe("The status", { timeout: 120_000 }, () => {
+describe("The status", () => {
   it.scopedLive("shows what a REST client asked for, was sent and accepted", () =>
     Effect.gen(function* () {
       const { only, port, store } = yield* serve()
@@ -355,7 +355,7 @@ describe("The status", { timeout: 120_000 }, () => {
   )
 })
 
-describe("Clients", { timeout: 120_000 }, () => {
+describe("Clients", () => {
   it.scopedLive("with the same node are each given everything", () =>
     Effect.gen(function* () {
       const { port, status, store } = yield* serve()

@@ -73,64 +73,61 @@ const forms = (["json", "protobuf"] as const).flatMap((format) => [
 ])
 
 describe.each(forms)("XdsClient and XdsServer over REST, $name", ({ transport }) => {
-  it.scopedLive(
-    "subscribe, update, delete, reject, lose the server, miss a name",
-    () =>
-      Effect.gen(function* () {
-        const first = yield* Scope.make()
-        const { port, status, store } = yield* Scope.extend(serve({ shutdownGrace: 10 }), first)
-        yield* store.set("edge", { clusters: [cluster("a", "1"), cluster("b", "1")], endpoints: [assignment("e", 1)] })
-        const client = yield* connect(`127.0.0.1:${port}`, transport)
-        const all = yield* hearClusters(client)
-        const one = yield* hear(client.watch(ClusterLoadAssignmentSchema, "e"), factor)
+  it.scopedLive("subscribe, update, delete, reject, lose the server, miss a name", () =>
+    Effect.gen(function* () {
+      const first = yield* Scope.make()
+      const { port, status, store } = yield* Scope.extend(serve({ shutdownGrace: 10 }), first)
+      yield* store.set("edge", { clusters: [cluster("a", "1"), cluster("b", "1")], endpoints: [assignment("e", 1)] })
+      const client = yield* connect(`127.0.0.1:${port}`, transport)
+      const all = yield* hearClusters(client)
+      const one = yield* hear(client.watch(ClusterLoadAssignmentSchema, "e"), factor)
 
-        // Subscribe.
-        yield* eventually(() => expect(all.toSorted()).toEqual(["a=1", "b=1"]))
-        yield* eventually(() => expect(one).toEqual(["e=1"]))
+      // Subscribe.
+      yield* eventually(() => expect(all.toSorted()).toEqual(["a=1", "b=1"]))
+      yield* eventually(() => expect(one).toEqual(["e=1"]))
 
-        // Update, and what is not changed is not told.
-        yield* store.update("edge", { upsert: { clusters: [cluster("b", "2")] } })
-        yield* eventually(() => expect(all.slice(2)).toEqual(["b=2"]))
+      // Update, and what is not changed is not told.
+      yield* store.update("edge", { upsert: { clusters: [cluster("b", "2")] } })
+      yield* eventually(() => expect(all.slice(2)).toEqual(["b=2"]))
 
-        // Reject: the server is told by the next poll.
-        yield* store.update("edge", { upsert: { clusters: [cluster("b", "bad")] } })
-        yield* eventually(() => expect(all.slice(3)).toEqual(["b AmbientError"]))
-        yield* eventually(async () => {
-          const types = (await Effect.runPromise(status)).flatMap((each) => each.types)
-          const cds = types.find(({ typeUrl }) => typeUrl === ResourceType.Cluster.typeUrl)
-          expect(cds?.nacked?.error.message).toContain("no bad names here")
-        })
-        yield* store.update("edge", { upsert: { clusters: [cluster("b", "3")] } })
-        yield* eventually(() => expect(all.slice(4)).toEqual(["b=3"]))
+      // Reject: the server is told by the next poll.
+      yield* store.update("edge", { upsert: { clusters: [cluster("b", "bad")] } })
+      yield* eventually(() => expect(all.slice(3)).toEqual(["b AmbientError"]))
+      yield* eventually(async () => {
+        const types = (await Effect.runPromise(status)).flatMap((each) => each.types)
+        const cds = types.find(({ typeUrl }) => typeUrl === ResourceType.Cluster.typeUrl)
+        expect(cds?.nacked?.error.message).toContain("no bad names here")
+      })
+      yield* store.update("edge", { upsert: { clusters: [cluster("b", "3")] } })
+      yield* eventually(() => expect(all.slice(4)).toEqual(["b=3"]))
 
-        // Delete.
-        yield* store.update("edge", { remove: { clusters: ["a"] } })
-        yield* eventually(() => expect(all.slice(5)).toEqual(["a DoesNotExist"]))
+      // Delete.
+      yield* store.update("edge", { remove: { clusters: ["a"] } })
+      yield* eventually(() => expect(all.slice(5)).toEqual(["a DoesNotExist"]))
 
-        // A name that is not there, and comes later; the other one goes on.
-        const missing = yield* hear(client.watch(ClusterLoadAssignmentSchema, "none"), () => "here")
-        yield* eventually(() => expect(missing).toEqual(["none DoesNotExist"]))
-        yield* store.update("edge", { upsert: { endpoints: [assignment("none"), assignment("e", 2)] } })
-        yield* eventually(() => expect(missing).toEqual(["none DoesNotExist", "none=here"]))
-        yield* eventually(() => expect(one).toEqual(["e=1", "e=2"]))
+      // A name that is not there, and comes later; the other one goes on.
+      const missing = yield* hear(client.watch(ClusterLoadAssignmentSchema, "none"), () => "here")
+      yield* eventually(() => expect(missing).toEqual(["none DoesNotExist"]))
+      yield* store.update("edge", { upsert: { endpoints: [assignment("none"), assignment("e", 2)] } })
+      yield* eventually(() => expect(missing).toEqual(["none DoesNotExist", "none=here"]))
+      yield* eventually(() => expect(one).toEqual(["e=1", "e=2"]))
 
-        // The server goes and comes back with another state; what is held stays.
-        yield* Scope.close(first, Exit.void)
-        yield* eventually(() => expect(all.slice(6)).toEqual(["b AmbientError"]))
-        yield* eventually(() => expect(one.slice(2)).toEqual(["e AmbientError"]))
-        const again = yield* serve({ port })
-        yield* again.store.set("edge", {
-          clusters: [cluster("b", "4"), cluster("c", "4")],
-          endpoints: [assignment("e", 2)]
-        })
-        yield* eventually(() => expect(all.slice(7).toSorted()).toEqual(["b=4", "c=4"]))
-        yield* eventually(() => expect(one.slice(2)).toEqual(["e AmbientError", "e Recovered"]))
-      }),
-    60_000
+      // The server goes and comes back with another state; what is held stays.
+      yield* Scope.close(first, Exit.void)
+      yield* eventually(() => expect(all.slice(6)).toEqual(["b AmbientError"]))
+      yield* eventually(() => expect(one.slice(2)).toEqual(["e AmbientError"]))
+      const again = yield* serve({ port })
+      yield* again.store.set("edge", {
+        clusters: [cluster("b", "4"), cluster("c", "4")],
+        endpoints: [assignment("e", 2)]
+      })
+      yield* eventually(() => expect(all.slice(7).toSorted()).toEqual(["b=4", "c=4"]))
+      yield* eventually(() => expect(one.slice(2)).toEqual(["e AmbientError", "e Recovered"]))
+    })
   )
 })
 
-describe("Polls to our server", { timeout: 120_000 }, () => {
+describe("Polls to our server", () => {
   it.scopedLive("an unchanged version is answered with 304, and tells nothing", () =>
     Effect.gen(function* () {
       const { port, store } = yield* serve()
@@ -331,7 +328,7 @@ const hostilities: Readonly<Record<string, readonly [(response: Http.ServerRespo
   ]
 }
 
-describe("Servers that do what none should", { timeout: 120_000 }, () => {
+describe("Servers that do what none should", () => {
   it.scopedLive.each(Object.entries(hostilities))(
     "%s: told, what is held stays, and tried again",
     ([, [harm, words]]) =>

@@ -25,7 +25,7 @@ const firstOf = (client: Layer.Layer<XdsClient.XdsClient, unknown>) =>
     return Option.map(event, ({ _tag }) => _tag)
   }).pipe(Effect.provide(client), Effect.orDie)
 
-describe("one server on several transports", { timeout: 60_000 }, () => {
+describe("one server on several transports", () => {
   it.scopedLive("★ has one status and one stream of events for the clients of both", () =>
     Effect.gen(function* () {
       const both = ServerTransport.layerAll(ConnectServer.layer(), RestServer.layer())

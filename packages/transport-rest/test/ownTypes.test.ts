@@ -81,7 +81,7 @@ const connect = (port: number, options: RestClient.Options) =>
     (context) => Context.get(context, XdsClient.XdsClient)
   )
 
-describe("a type that no table knows, over REST", { timeout: 60_000 }, () => {
+describe("a type that no table knows, over REST", () => {
   it.scopedLive("is answered by its path, in JSON with the registry", () =>
     Effect.gen(function* () {
       const { port, store } = yield* serve({ types: [{ typeUrl, path, registry }] })

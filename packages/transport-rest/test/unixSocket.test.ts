@@ -21,7 +21,7 @@ const post = (socketPath: string): Promise<number> =>
     sent.end(JSON.stringify({ node: node() }))
   })
 
-describe("RestServer with path", { timeout: 60_000 }, () => {
+describe("RestServer with path", () => {
   it.scopedLive("listens on the socket, and takes its file away at the end", () =>
     Effect.gen(function* () {
       const folder = yield* Effect.acquireRelease(

@@ -21,7 +21,7 @@ const poll = (port: number, path: string) =>
     request(port, { path, headers: { accept: "application/x-protobuf" }, json: { node: node(), resource_names: [] } })
   )
 
-describe("/v2/discovery:clusters", { timeout: 60_000 }, () => {
+describe("/v2/discovery:clusters", () => {
   it.scopedLive("is answered with the clusters of v2", () =>
     Effect.gen(function* () {
       const { port, store } = yield* serve()

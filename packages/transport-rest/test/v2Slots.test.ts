@@ -21,7 +21,7 @@ const poll = (port: number, path: string, names: ReadonlyArray<string>) =>
     ({ body }): unknown => JSON.parse(body.toString())
   )
 
-describe("a group of v2", { timeout: 60_000 }, () => {
+describe("a group of v2", () => {
   it.scopedLive("is given by the same properties as one of v3; labels and names of removed ones are of v2, too", () =>
     Effect.gen(function* () {
       const { port, store } = yield* serve()

@@ -159,7 +159,7 @@ describe("virtual hosts on demand, as the reference says", () => {
       }),
       { seed, numRuns }
     )
-  }, 60_000)
+  })
 })
 
 describe("virtual hosts on demand, every order of a few events", () => {
@@ -258,7 +258,7 @@ describe("virtual hosts on demand, every order of a few events", () => {
       7
     )
     assert.isAbove(states, 2_000)
-  }, 60_000)
+  })
 
   it("room for two names, and for two requests", () => {
     const [ready] = VirtualHosts.step(
@@ -281,5 +281,5 @@ describe("virtual hosts on demand, every order of a few events", () => {
       6
     )
     assert.isAbove(states, 1_500)
-  }, 60_000)
+  })
 })

@@ -19,7 +19,7 @@ const value = (content: number) => Uint8Array.of(0x0a, 1, content)
 const widget = (name: string, content: number) =>
   Snapshot.resource({ typeUrl, name, value: value(content) }, { isUnknownType: true })
 
-describe("a type that no table knows", { timeout: 60_000 }, () => {
+describe("a type that no table knows", () => {
   it.scopedLive("★ is served as bytes to a real gRPC client, in both protocols, and changes", () =>
     Effect.gen(function* () {
       const server = yield* serve()
