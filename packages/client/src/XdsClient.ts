@@ -7,7 +7,7 @@
  *
  * @since 0.1.0
  */
-import type { DescMessage, MessageShape } from "@bufbuild/protobuf"
+import type { DescMessage, MessageInitShape, MessageShape } from "@bufbuild/protobuf"
 import { isMessage, toBinary } from "@bufbuild/protobuf"
 import * as Backoff from "@effect-xds/core/client/Backoff"
 import type { Server as CoreServer } from "@effect-xds/core/client/Client"
@@ -16,6 +16,7 @@ import type { ByAuthority } from "@effect-xds/core/protocol/DynamicParameters"
 import type { Protocol } from "@effect-xds/core/wire/Request"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import type { VirtualHost } from "@effect-xds/proto/envoy/config/route/v3/route_components"
+import type { ScopedRoutesSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
 import type { ClientConfig } from "@effect-xds/proto/envoy/service/status/v3/csds"
 import * as Alarm from "@effect-xds/transport-node/Alarm"
 import * as ClientTransport from "@effect-xds/transport/ClientTransport"
@@ -37,6 +38,7 @@ import { Driver } from "./internal/Driver.js"
 import type { ServerLink } from "./internal/Environment.js"
 import * as Environment from "./internal/Environment.js"
 import type { ResourceEvent } from "./ResourceEvent.js"
+import type * as ScopedRoutes from "./ScopedRoutes.js"
 import type { ServerConnection } from "./ServerConnection.js"
 import type * as VirtualHosts from "./VirtualHosts.js"
 import { WatchableType } from "./WatchableType.js"
@@ -228,6 +230,20 @@ export interface Service {
       options: VirtualHosts.Options & { readonly types: VirtualHosts.Types<R, A> }
     ): Effect.Effect<VirtualHosts.VirtualHosts<A>, DecoderConflict, Scope.Scope>
   }
+  /**
+   * Scoped routes (SRDS), from the `scoped_routes` of an HTTP connection manager: the headers of a request choose its route
+   * configuration, and that its virtual host, by VHDS if it says so. Scopes and route configurations are watched until the scope of
+   * the Effect closes; those with `on_demand` from the first request on. The options are for all of them; `timeout` is for a
+   * request as a whole. Fails with {@link DecoderConflict} as {@link Service.virtualHosts} does.
+   */
+  readonly scopedRoutes: (
+    scopedRoutes: MessageInitShape<typeof ScopedRoutesSchema>,
+    options?: VirtualHosts.Options
+  ) => Effect.Effect<
+    ScopedRoutes.ScopedRoutes<VirtualHost>,
+    DecoderConflict | ScopedRoutes.ScopedRoutesInvalid,
+    Scope.Scope
+  >
   /**
    * Asks the servers again for resources that are watched. What is held stays until the answer; watchers hear of it if it is
    * another. Fails with {@link DecoderConflict} as a watch of the type does.
@@ -435,6 +451,11 @@ export const make = <E = never, R = never>(
       watchAll,
       get,
       virtualHosts,
+      scopedRoutes: (scopedRoutes, options = {}) =>
+        Effect.flatMap(
+          Effect.promise(() => import("./internal/Scopes.js")),
+          (Scopes) => Scopes.make({ ...hostClient, loop }, scopedRoutes, typeOf, options)
+        ),
       refresh: (type, names) =>
         Effect.map(
           Effect.suspend(() => driver.withType(type)),

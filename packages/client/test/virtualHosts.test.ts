@@ -1,16 +1,14 @@
 /** Virtual hosts on demand (VHDS), against a real server over gRPC. */
 import { create } from "@bufbuild/protobuf"
-import { Bootstrap, WatchableType, XdsClient, XdsClientMetrics, type VirtualHosts } from "@effect-xds/client"
-import { ResourceType } from "@effect-xds/proto"
+import { WatchableType, XdsClientMetrics, type VirtualHosts } from "@effect-xds/client"
 import { type RouteConfiguration, RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
 import { type VirtualHost, VirtualHostSchema } from "@effect-xds/proto/envoy/config/route/v3/route_components"
-import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
+import { Snapshot } from "@effect-xds/server"
 import { eventually } from "@effect-xds/testing/Waiting"
-import { ConnectClient, ConnectServer } from "@effect-xds/transport-connect"
 import { describe, expect, it } from "@effect/vitest"
-import { Context, Effect, Exit, Layer, Logger, Metric, Scope } from "effect"
+import { Effect, Exit, Metric, Scope } from "effect"
+import { setup } from "./OnDemandWorld.js"
 
-const silent = Logger.replace(Logger.defaultLogger, Logger.none)
 const ads = { configSourceSpecifier: { case: "ads" as const, value: {} } }
 const self = { configSourceSpecifier: { case: "self" as const, value: {} } }
 const path = { configSourceSpecifier: { case: "path" as const, value: "/hosts" } }
@@ -26,49 +24,6 @@ const routes = (source: typeof ads | typeof self | typeof path, hosts: Readonly<
 const virtualHosts = (name: string, ...domains: ReadonlyArray<string>) => ({
   virtualHosts: [Snapshot.virtualHost("main", create(VirtualHostSchema, { name, domains: [...domains] }))]
 })
-
-type Make = (host: string, store: SnapshotStore.Store) => Effect.Effect<unknown, unknown>
-
-/** A server with what `make` makes, and a client of it. */
-const setup = (snapshot: Snapshot.Snapshot, make?: Make, options: Partial<XdsClient.Options> = {}) =>
-  Effect.gen(function* () {
-    const store = yield* SnapshotStore.makeMemory({ validate: "off" })
-    yield* store.set("edge", snapshot)
-    const asked: Array<string> = []
-    const onMissing = (_group: string, typeUrl: string, name: string) => {
-      if (typeUrl !== ResourceType.VirtualHost.typeUrl) return Effect.void
-      asked.push(name)
-      return make?.(name.slice(name.lastIndexOf("/") + 1), store) ?? Effect.void
-    }
-    const server = Context.get(
-      yield* Layer.build(
-        XdsServer.layer({ group: (node) => node.cluster, onMissing }).pipe(
-          Layer.provide(SnapshotStore.layerOf(store)),
-          Layer.provide(ConnectServer.layer({ port: 0, shutdownGrace: 10 })),
-          Layer.provide(silent)
-        )
-      ),
-      XdsServer.XdsServer
-    )
-    const bootstrap = Bootstrap.make({ servers: [server.address], node: { id: "c1", cluster: "edge" } })
-    const context = yield* Layer.build(
-      XdsClient.layer({ bootstrap, protocol: "Incremental", ...options }).pipe(
-        Layer.provide(ConnectClient.layer()),
-        Layer.provide(silent)
-      )
-    )
-    /** The number of hosts that are subscribed to. */
-    const subscribed = Effect.map(
-      server.status,
-      (streams) =>
-        streams.flatMap(({ types }) => types).find(({ typeUrl }) => typeUrl === ResourceType.VirtualHost.typeUrl)
-          ?.names ?? 0
-    )
-    const nacks = Effect.map(server.status, (streams) =>
-      streams.flatMap(({ types }) => types.map(({ nacked }) => nacked?.error.message ?? "")).join("\n")
-    )
-    return { asked, client: Context.get(context, XdsClient.XdsClient), nacks, store, subscribed }
-  })
 
 /** What becomes of a request, in a word. */
 const outcome = (hosts: VirtualHosts.VirtualHosts<VirtualHost>, host: string, options?: VirtualHosts.FindOptions) =>

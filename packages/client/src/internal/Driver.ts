@@ -66,6 +66,9 @@ export class Driver {
   /** By watcher id: passes a notification to its watcher. */
   private readonly watchers = new Map<number, (output: Output<"Notify">) => void>()
   private lastWatcher = 0
+  /** Types of which a response was applied, and who wants to know. */
+  private readonly answered = new Set<string>()
+  private readonly onAnswers = new Map<number, { readonly typeUrl: string; readonly onAnswer: () => void }>()
   private readonly streams = new Map<string, OpenStream>()
   /** Streams with a request that was sent in this turn. */
   private unwritten = new Map<string, OpenStream>()
@@ -140,12 +143,21 @@ export class Driver {
     })
   }
 
+  /** Calls a function, which must not throw, after each response of a type that was applied, and at once if one was. */
+  listenForAnswers(typeUrl: string, onAnswer: () => void): number {
+    const id = ++this.lastWatcher
+    this.onAnswers.set(id, { typeUrl, onAnswer })
+    if (this.answered.has(typeUrl)) onAnswer()
+    return id
+  }
+
   /** Passes an input to the core. */
   pass(input: FlowControl.Input & { readonly _tag: "Refresh" }): void {
     this.run(input)
   }
 
   unwatch(id: number): void {
+    this.onAnswers.delete(id)
     if (this.watchers.delete(id)) this.run({ _tag: "Unwatch", watcher: id })
   }
 
@@ -253,6 +265,8 @@ export class Driver {
         const { error, stream, typeUrl, validation, version } = output
         const address = this.addressOf(stream)
         observations.received(address, typeUrl, validation)
+        this.answered.add(typeUrl)
+        for (const each of this.onAnswers.values()) if (each.typeUrl === typeUrl) each.onAnswer()
         if (error === undefined) return
         const what = `${ResourceType.shortNameOf(typeUrl)} version ${JSON.stringify(version)} from ${address}`
         return warn(`NACK ${address} ${typeUrl} ${error.message}`, `${what} is rejected: ${error.message}`)

@@ -59,11 +59,15 @@ export class HostDriver<R, A> {
     )
   }
 
-  /** Asks for the virtual host of a host. Returns the request, to cancel it. */
-  request(host: string, timeout: number, onOutcome: (outcome: CoreVirtualHosts.Outcome<A>) => void): number {
+  /** Takes a route configuration that is not watched, but given. */
+  give(routeConfiguration: R): void {
+    this.onValue(routeConfiguration)
+  }
+
+  /** Asks for the virtual host of a host. Returns the request, to cancel it. `until`: a shorter wait, in milliseconds. */
+  request(host: string, until: number | undefined, onOutcome: (outcome: CoreVirtualHosts.Outcome<A>) => void): number {
     const request = ++this.lastRequest
     this.requests.set(request, onOutcome)
-    const until = timeout === Number.POSITIVE_INFINITY ? undefined : this.environment.now() + timeout
     this.run({ _tag: "Request", request, host, until })
     return request
   }
@@ -76,8 +80,10 @@ export class HostDriver<R, A> {
     return CoreVirtualHosts.statistics(this.state, prefix)
   }
 
-  onDeadline(): void {
+  /** Returns the next deadline, in milliseconds. */
+  onDeadline(): number {
     this.run({ _tag: "Deadline" })
+    return CoreVirtualHosts.deadline(this.state)
   }
 
   /** Gives up all watches and what the route configuration owns. Requests that wait get no answer. */
@@ -144,9 +150,12 @@ export class HostDriver<R, A> {
     if (event._tag === "DoesNotExist") {
       return this.run({ _tag: "RouteConfiguration", vhds: undefined, virtualHosts: [] })
     }
-    if (event._tag !== "Updated") return
+    if (event._tag === "Updated") this.onValue(event.value)
+  }
+
+  private onValue(routeConfiguration: R): void {
     try {
-      const { vhds, virtualHosts } = this.types.routesOf(event.value)
+      const { vhds, virtualHosts } = this.types.routesOf(routeConfiguration)
       this.run({
         _tag: "RouteConfiguration",
         vhds: vhds && Buffer.from(toBinary(ConfigSourceSchema, vhds)).toString("hex"),

@@ -12,14 +12,14 @@ import type { Driver } from "./Driver.js"
 import { HostDriver } from "./HostDriver.js"
 
 /** What virtual hosts use of their client. */
-interface Client {
+export interface Client {
   readonly driver: Driver
   readonly protocol: Protocol
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number
 }
 
-const optionsOf = (given: Options): CoreVirtualHosts.Options => {
+export const optionsOf = (given: Options): CoreVirtualHosts.Options => {
   const { defaults } = CoreVirtualHosts
   const millis = (duration: Duration.DurationInput | undefined, otherwise: number): number =>
     duration === undefined ? otherwise : Duration.toMillis(duration)
@@ -60,8 +60,8 @@ export const make = <R, A>(
       routeConfiguration,
       find: (host, { timeout } = {}) =>
         Effect.async<A, VirtualHostNotFound | VirtualHostUnavailable>((resume) => {
-          const limit = timeout === undefined ? Number.POSITIVE_INFINITY : Duration.toMillis(timeout)
-          const request = hosts.request(host, limit, (outcome) => {
+          const until = timeout === undefined ? undefined : now() + Duration.toMillis(timeout)
+          const request = hosts.request(host, until, (outcome) => {
             switch (outcome._tag) {
               case "Found":
                 return resume(Effect.succeed(outcome.virtualHost.value))

@@ -7,6 +7,7 @@ import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as Data from "effect/Data"
 import type * as Either from "effect/Either"
 import type { Steps } from "../Steps.js"
+import * as ScopeKey from "../resource/ScopeKey.js"
 import * as VirtualHostDiscovery from "../resource/VirtualHostDiscovery.js"
 
 /**
@@ -39,7 +40,7 @@ export interface Options<out A = unknown> extends Pick<ResourceDecoder<A>, "type
   readonly isFullState?: boolean | undefined
   /** Default: reads the field of the table of types; field 1 of other types. A type without one (LEDS) has names in wrappers only. */
   readonly nameOf?: ResourceDecoder["nameOf"] | undefined
-  /** Default: virtual hosts have the domains of their route configuration, other types none. */
+  /** Default: virtual hosts have the domains of their route configuration, scopes their key, other types none. */
   readonly keysOf?: ResourceDecoder["keysOf"]
 }
 
@@ -55,6 +56,11 @@ const nameOfType = (typeUrl: string): ResourceDecoder["nameOf"] => {
   if (type === undefined) return ResourceType.nameOfBytes
   const { nameNumber } = type
   return nameNumber === undefined ? unnamed : (bytes) => ResourceType.nameOfBytes(bytes, undefined, nameNumber)
+}
+
+const keysOfType = (typeUrl: string): ResourceDecoder["keysOf"] => {
+  if (ResourceType.isOf(typeUrl, ResourceType.VirtualHost)) return VirtualHostDiscovery.domainsOf
+  return ResourceType.isOf(typeUrl, ResourceType.ScopedRouteConfiguration) ? ScopeKey.keysOf : undefined
 }
 
 /**
@@ -73,7 +79,7 @@ export const make = <A>({
   typeUrl,
   isFullState: isFullState ?? ResourceType.byTypeUrl(typeUrl)?.family === "full-state",
   nameOf: nameOf ?? nameOfType(typeUrl),
-  keysOf: keysOf ?? (ResourceType.isOf(typeUrl, ResourceType.VirtualHost) ? VirtualHostDiscovery.domainsOf : undefined),
+  keysOf: keysOf ?? keysOfType(typeUrl),
   decode,
   decodeInSteps
 })

@@ -31,7 +31,7 @@
  *
  * A resource is `name=content`, then, in any order, `(alias other)`, `~10s` for a TTL, `@version`, `:RDS` for another
  * type inside. `name=` has no body, `=content` no name. Content that begins with `bad` is rejected. `name=1{a.x,*.y}` is a
- * virtual host with domains. `name=1!` is a variant, named with constraints (TP2); `variants=[a]` in a response removes one.
+ * virtual host with domains, `name=1<acme/eu>` a scope with the fragments of its key. `name=1!` is a variant, named with constraints (TP2); `variants=[a]` in a response removes one.
  */
 import * as Client from "@effect-xds/core/client/Client"
 import * as DynamicParameters from "@effect-xds/core/protocol/DynamicParameters"
@@ -67,12 +67,16 @@ const concat = (parts: ReadonlyArray<Uint8Array>): Uint8Array => Buffer.concat(p
 /** A field number no resource type uses. */
 const CONTENT = 1000
 
-/** `1{a.x,b.x}` is content with these domains of a virtual host. */
+/** `1{a.x,b.x}` is content with these domains of a virtual host, `1<acme/eu>` with these fragments of a scope's key. */
 const bytesOf = (name: string, content: string): Uint8Array => {
   const domains = /\{(.*)\}$/.exec(content)?.[1]?.split(",") ?? []
+  const fragments = /<(.*)>$/.exec(content)?.[1]?.split("/")
   return concat([
     name === "" ? new Uint8Array() : fieldOf(1, utf8(name)),
     ...domains.map((domain) => fieldOf(2, utf8(domain))),
+    fragments === undefined
+      ? new Uint8Array()
+      : fieldOf(3, concat(fragments.map((fragment) => fieldOf(1, fieldOf(1, utf8(fragment)))))),
     fieldOf(CONTENT, utf8(content))
   ])
 }

@@ -3,6 +3,7 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Trace from "../Trace.js"
 import * as ClientTrace from "./ClientTrace.js"
+import * as ScopedRoutesTrace from "./ScopedRoutesTrace.js"
 import * as VirtualHostsTrace from "./VirtualHostsTrace.js"
 import * as WarmingTrace from "./WarmingTrace.js"
 
@@ -40,3 +41,4 @@ const check = (folder: string, play: (lines: ReadonlyArray<string>) => ReadonlyA
 check(join(import.meta.dirname, "traces"), ClientTrace.play)
 check(join(import.meta.dirname, "warming"), WarmingTrace.play)
 check(join(import.meta.dirname, "vhds"), VirtualHostsTrace.play)
+check(join(import.meta.dirname, "srds"), ScopedRoutesTrace.play)

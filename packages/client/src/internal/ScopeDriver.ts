@@ -1,0 +1,214 @@
+/** Drives scoped routes: watches the scopes, and has a driver of hosts for each route configuration that the core opens. */
+import * as CoreScopedRoutes from "@effect-xds/core/client/ScopedRoutes"
+import * as StatusCode from "@effect-xds/core/protocol/StatusCode"
+import type * as CoreVirtualHosts from "@effect-xds/core/client/VirtualHosts"
+import type { Protocol } from "@effect-xds/core/wire/Request"
+import type * as EventLoop from "@effect-xds/transport/EventLoop"
+import * as Either from "effect/Either"
+import type { ResourceEvent } from "../ResourceEvent.js"
+import type { Types } from "../VirtualHosts.js"
+import type { WatchableType } from "../WatchableType.js"
+import type { Driver } from "./Driver.js"
+import { HostDriver } from "./HostDriver.js"
+
+/** A table of the core: the hosts of one route configuration. */
+interface Table<R, A> {
+  readonly hosts: HostDriver<R, A>
+  /** The watch of the route configuration; `undefined`: it is given. */
+  readonly watcher: number | undefined
+  /** Its requests by those of the core. */
+  readonly requests: Map<number, number>
+}
+
+/** Who answered, and what; `routeConfiguration` is `undefined` if nobody was asked. */
+type OnOutcome<A> = (outcome: CoreScopedRoutes.Outcome<A>, routeConfiguration: string | undefined) => void
+
+const never = Number.POSITIVE_INFINITY
+
+export class ScopeDriver<S, R, A> {
+  private state: CoreScopedRoutes.ScopedRoutes<R>
+  private readonly inputs: Array<CoreScopedRoutes.Input<R, A>> = []
+  private stepping = false
+  private closed = false
+  private lastRequest = 0
+  private readonly requests = new Map<number, OnOutcome<A>>()
+  private readonly tables = new Map<string, Table<R, A>>()
+  private readonly watchers: Array<number> = []
+  /** Scopes that changed and are not passed on yet: those of one response together. */
+  private changes = new Map<string, CoreScopedRoutes.Scope<R> | undefined>()
+
+  constructor(
+    private readonly driver: Driver,
+    private readonly types: Types<R, A>,
+    private readonly environment: {
+      readonly protocol: Protocol
+      readonly now: () => number
+      /** Sets the deadline if it is earlier than the present one. */
+      readonly alarm: (at: number) => void
+      readonly loop: Pick<EventLoop.Service, "soon">
+    },
+    private readonly nameOf: (routeConfiguration: R) => string,
+    private readonly options: CoreVirtualHosts.Options
+  ) {
+    const { maxWaiting, timeout } = options
+    this.state = CoreScopedRoutes.make({ maxWaiting, timeout })
+  }
+
+  /** Uses these scopes, and watches none. */
+  give(scopes: ReadonlyArray<readonly [name: string, scope: CoreScopedRoutes.Scope<R>]>): void {
+    this.run({ _tag: "Scopes", changes: scopes })
+    this.run({ _tag: "Answered" })
+  }
+
+  /** Begins to watch the scopes. `name`: `*`, or a collection. `scopeOf`: `undefined` for one that cannot be used. */
+  watch(
+    type: WatchableType<S>,
+    name: string,
+    scopeOf: (value: S) => CoreScopedRoutes.Scope<R> | undefined
+  ): ReturnType<Driver["listen"]> {
+    return Either.map(
+      this.driver.listen(type, name, (event) => this.onScope(name, event, scopeOf)),
+      (watcher) => {
+        this.watchers.push(watcher)
+        // Responses of the type may be about other collections: one is answered when a member comes, or when there is none.
+        if (name !== "*") return watcher
+        const answers = this.driver.listenForAnswers(type.typeUrl, () => {
+          this.flush()
+          this.run({ _tag: "Answered" })
+        })
+        this.watchers.push(answers)
+        return watcher
+      }
+    )
+  }
+
+  /** Asks for the virtual host of a request. Returns the request, to cancel it. `until`: a shorter wait, in milliseconds. */
+  request(key: string | undefined, host: string, until: number | undefined, onOutcome: OnOutcome<A>): number {
+    const request = ++this.lastRequest
+    this.requests.set(request, onOutcome)
+    this.flush()
+    this.run({ _tag: "Request", request, key, host, until })
+    return request
+  }
+
+  cancel(request: number): void {
+    if (this.requests.delete(request)) this.run({ _tag: "Cancel", request })
+  }
+
+  statistics(prefix: string): Readonly<Record<string, number>> {
+    return Object.assign({}, ...Array.from(this.tables.values(), ({ hosts }) => hosts.statistics(prefix)))
+  }
+
+  onDeadline(): void {
+    this.run({ _tag: "Deadline" })
+    for (const { hosts } of this.tables.values()) this.environment.alarm(hosts.onDeadline())
+  }
+
+  /** Gives up all watches. Requests that wait get no answer. */
+  close(): void {
+    this.closed = true
+    this.requests.clear()
+    for (const watcher of this.watchers) this.driver.unwatch(watcher)
+    for (const table of Array.from(this.tables.keys())) this.shut(table)
+  }
+
+  private run(first: CoreScopedRoutes.Input<R, A>): void {
+    this.inputs.push(first)
+    if (this.stepping || this.closed) return
+    this.stepping = true
+    for (let input = this.inputs.shift(); input !== undefined; input = this.inputs.shift()) {
+      const [state, outputs] = CoreScopedRoutes.step<R, A>(this.state, input, this.environment.now())
+      this.state = state
+      for (const output of outputs) this.handle(output)
+    }
+    this.stepping = false
+    this.environment.alarm(CoreScopedRoutes.deadline(this.state))
+  }
+
+  private handle(output: CoreScopedRoutes.Output<R, A>): void {
+    switch (output._tag) {
+      case "Open":
+        return this.open(output.table, output.routes)
+      case "Give":
+        return this.tables.get(output.table)?.hosts.give(output.value)
+      case "Close":
+        return this.shut(output.table)
+      case "Find": {
+        const { host, request, until } = output
+        const table = this.tables.get(output.table)
+        if (table === undefined) return
+        let isAnswered = false
+        const found = table.hosts.request(host, until === never ? undefined : until, (outcome) => {
+          isAnswered = true
+          table.requests.delete(request)
+          this.run({ _tag: "Outcome", table: output.table, request, outcome })
+        })
+        if (!isAnswered) table.requests.set(request, found)
+        return
+      }
+      case "Withdraw": {
+        const table = this.tables.get(output.table)
+        const found = table?.requests.get(output.request)
+        table?.requests.delete(output.request)
+        return found === undefined ? undefined : table?.hosts.cancel(found)
+      }
+      case "Answer": {
+        const answer = this.requests.get(output.request)
+        this.requests.delete(output.request)
+        const table = output.table === undefined ? undefined : this.tables.get(output.table)
+        return answer?.(output.outcome, table?.hosts.routeConfiguration)
+      }
+    }
+  }
+
+  private open(id: string, routes: CoreScopedRoutes.Routes<R>): void {
+    const name = routes._tag === "Named" ? routes.name : this.nameOf(routes.value)
+    const { driver, environment, options, types } = this
+    const hosts = new HostDriver<R, A>(driver, types, environment, name, options)
+    const begun = routes._tag === "Named" ? hosts.start() : undefined
+    const watcher = begun === undefined ? undefined : Either.getOrUndefined(begun)
+    this.tables.set(id, { hosts, watcher, requests: new Map() })
+    if (routes._tag === "Given") hosts.give(routes.value)
+  }
+
+  private shut(id: string): void {
+    const table = this.tables.get(id)
+    this.tables.delete(id)
+    table?.hosts.close()
+    if (table?.watcher !== undefined) this.driver.unwatch(table.watcher)
+  }
+
+  private onScope(
+    watched: string,
+    event: ResourceEvent<S>,
+    scopeOf: (value: S) => CoreScopedRoutes.Scope<R> | undefined
+  ): void {
+    switch (event._tag) {
+      case "Updated":
+        return this.change(event.name, scopeOf(event.value))
+      case "DoesNotExist":
+        return event.name === watched ? this.run({ _tag: "Answered" }) : this.change(event.name, undefined)
+      case "Error": {
+        const { code, message: reason } = event.error
+        if (event.name !== watched) return this.change(event.name, undefined)
+        return code === StatusCode.codes.UNAVAILABLE ? this.run({ _tag: "Unreachable", reason }) : undefined
+      }
+      case "AmbientError":
+      case "Recovered":
+    }
+  }
+
+  /** ★ What one response changes is one change: a key that moves from one scope to another is never nobody's. */
+  private change(name: string, scope: CoreScopedRoutes.Scope<R> | undefined): void {
+    if (this.changes.size === 0) this.environment.loop.soon(() => this.flush())
+    this.changes.set(name, scope)
+  }
+
+  private flush(): void {
+    if (this.changes.size === 0) return
+    const changes = Array.from(this.changes)
+    this.changes = new Map()
+    this.run({ _tag: "Scopes", changes })
+    this.run({ _tag: "Answered" })
+  }
+}
