@@ -7835,5 +7835,82 @@ export const mutations = [
     by: "packages/server/test/onDemandHosts.test.ts",
     line: "const longestLook = 2_048",
     becomes: "const longestLook = 256"
+  },
+  {
+    fault: "SRDS client: requests before the scopes have come are of no scope",
+    file: "client/ScopedRoutes.ts",
+    by: "client/scopedRoutes.test.ts",
+    line: "if (this.isAnswered) return this.route(request, waiter)",
+    becomes: "return this.route(request, waiter)"
+  },
+  {
+    fault: "SRDS client: on demand is at once",
+    file: "client/ScopedRoutes.ts",
+    by: "client/scopedRoutes.test.ts",
+    line: "eager: eager + (scope.onDemand ? 0 : 1)",
+    becomes: "eager: eager + 1"
+  },
+  {
+    fault: "SRDS client: a key that moved is taken away with the scope that had it",
+    file: "client/ScopedRoutes.ts",
+    by: "client/scopedRoutes.test.ts",
+    line: "if (this.nameOf(scope.key) === name) this.names",
+    becomes: "this.names"
+  },
+  {
+    fault: "SRDS client: a table that a request was withdrawn from answers it",
+    file: "client/ScopedRoutes.ts",
+    by: "client/scopedRoutes.test.ts",
+    line: "if (this.waiter(request)?.table === table) this.answer",
+    becomes: "if (this.waiter(request) !== undefined) this.answer"
+  },
+  {
+    fault: "SRDS client: waiting requests stay in the table of their scope when it has another",
+    file: "client/ScopedRoutes.ts",
+    by: "client/scopedRoutes.test.ts",
+    line: "if (id !== undefined && id === waiter.table) continue",
+    becomes: "if (waiter.table !== undefined) continue"
+  },
+  {
+    fault: "SRDS client: a table is left open when its last scope goes",
+    file: "client/ScopedRoutes.ts",
+    by: "client/scopedRoutes.test.ts",
+    line: "if (table === undefined || table.scopes > 0) continue",
+    becomes: "if (table === undefined || table.isOpen) continue"
+  },
+  {
+    fault: "SRDS client: each part has a deadline of its own",
+    file: "client/ScopedRoutes.ts",
+    by: "client/scopedRoutes.test.ts",
+    line: "host: waiter.host, until: waiter.until",
+    becomes: "host: waiter.host, until: this.now + this.self.options.timeout"
+  },
+  {
+    fault: "SRDS client: two scopes may have one key",
+    file: "client/ResourceDecoder.ts",
+    by: "client/traces.test.ts",
+    line: "ResourceType.ScopedRouteConfiguration) ? ScopeKey.keysOf : undefined",
+    becomes: "ResourceType.ScopedRouteConfiguration) ? undefined : undefined"
+  },
+  {
+    fault: "SRDS client: an element without a separator is none",
+    file: "resource/ScopeKey.ts",
+    by: "ScopeKey.test.ts",
+    line: "if ((at < 0 ? element : element.slice(0, at)) === extract.key)",
+    becomes: "if (at >= 0 && element.slice(0, at) === extract.key)"
+  },
+  {
+    fault: "SRDS client: a response of scopes that brings none is not heard",
+    file: "packages/client/src/internal/Driver.ts",
+    by: "packages/client/test/scopedRoutes.test.ts",
+    line: "for (const each of this.onAnswers.values()) if (each.typeUrl === typeUrl) each.onAnswer()",
+    becomes: ""
+  },
+  {
+    fault: "SRDS client: the scopes of one response are passed on one by one",
+    file: "packages/client/src/internal/ScopeDriver.ts",
+    by: "packages/client/test/scopedRoutes.test.ts",
+    line: "this.changes.set(name, scope)",
+    becomes: 'this.run({ _tag: "Scopes", changes: [[name, scope]] })'
   }
 ]

@@ -11,6 +11,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import { setup } from "./OnDemandWorld.js"
 
+const path = { configSourceSpecifier: { case: "path" as const, value: "/routes" } }
 const ads = { configSourceSpecifier: { case: "ads" as const, value: {} } }
 
 /** The key is the header `x-tenant`. */
@@ -42,6 +43,13 @@ const routes = (name: string, domain?: string) =>
   create(RouteConfigurationSchema, {
     name,
     ...(domain === undefined ? { vhds: { configSource: ads } } : { virtualHosts: [{ name, domains: [domain] }] })
+  })
+
+/** A scope that stands in the listener, with its routes. */
+const inline = (name: string, tenant: string, routeConfiguration: string, domain?: string) =>
+  create(ScopedRouteConfigurationSchema, {
+    ...scope(name, tenant, ""),
+    routeConfiguration: routes(routeConfiguration, domain)
   })
 
 const made = (routes: string, host: string) => ({
@@ -155,23 +163,19 @@ describe("scoped routes", () => {
     "scopes that stand in the listener, with routes of their own; when the scope ends nothing is watched",
     () =>
       Effect.gen(function* () {
-        const { client } = yield* setup({ routes: [routes("one", "*")] })
-        const own = create(ScopedRouteConfigurationSchema, {
-          ...scope("b", "eu", ""),
-          routeConfiguration: routes("own", "b.x")
-        })
+        const { client } = yield* setup({}, (host, store) => store.update("edge", { upsert: made("one", host) }))
         const life = yield* Scope.make()
         const tenants = yield* Scope.extend(
           client.scopedRoutes({
             ...fetched,
             configSpecifier: {
               case: "scopedRouteConfigurationsList",
-              value: { scopedRouteConfigurations: [scope("a", "acme", "one"), own] }
+              value: { scopedRouteConfigurations: [inline("a", "acme", "one"), inline("b", "eu", "own", "b.x")] }
             }
           }),
           life
         )
-        expect(yield* outcome(tenants, "acme", "a.x")).toBe("one")
+        expect(yield* outcome(tenants, "acme", "a.x")).toBe("one/a.x")
         expect(yield* outcome(tenants, "eu", "b.x")).toBe("own")
         expect(yield* outcome(tenants, "eu", "a.x")).toBe("VirtualHostNotFound")
         expect(yield* outcome(tenants, "other", "a.x")).toBe("ScopeNotFound")
@@ -204,7 +208,17 @@ describe("scoped routes", () => {
     ],
     [
       "rds_config_source: is path; use ads: scopes and routes are fetched from the servers of this client",
-      { ...fetched, rdsConfigSource: { configSourceSpecifier: { case: "path", value: "/routes" } } }
+      { ...fetched, rdsConfigSource: path }
+    ],
+    [
+      "scoped_route_configurations_list.scoped_route_configurations[0]: has its routes elsewhere; set route_configuration, or fetch the scopes by scoped_rds",
+      {
+        ...fetched,
+        configSpecifier: {
+          case: "scopedRouteConfigurationsList",
+          value: { scopedRouteConfigurations: [scope("a", "acme", "one")] }
+        }
+      }
     ],
     [
       'scoped_route_configurations_list.scoped_route_configurations[1].key: ["acme"] is there twice',
@@ -212,7 +226,7 @@ describe("scoped routes", () => {
         ...fetched,
         configSpecifier: {
           case: "scopedRouteConfigurationsList",
-          value: { scopedRouteConfigurations: [scope("a", "acme", "one"), scope("b", "acme", "two")] }
+          value: { scopedRouteConfigurations: [inline("a", "acme", "one"), inline("b", "acme", "two")] }
         }
       }
     ]

@@ -21,6 +21,8 @@ const samples: Readonly<Record<string, (own: (fields: object) => unknown) => obj
   ResourceDoesNotExist: () => ({ ...resource, reason: "the server does not have it" }),
   VirtualHostNotFound: () => ({ routeConfiguration: "main", host: "a.example" }),
   VirtualHostUnavailable: () => ({ routeConfiguration: "main", host: "a.example", reason: "no server answers" }),
+  ScopedRoutesInvalid: () => ({ name: "tenants", path: "scope_key_builder", reason: "has no fragments; add one" }),
+  ScopeNotFound: () => ({ scopedRoutes: "tenants", key: '["acme"]' }),
   ResourceUnavailable: () => ({ ...resource, reason: "no server answers" }),
   AliasConflict: () => ({ typeUrl: CDS, alias: "a", name: "web", other: "api" }),
   DecoderConflict: () => ({ typeUrl: CDS }),

@@ -28,7 +28,6 @@ export class HostDriver<R, A> {
   private readonly inputs: Array<CoreVirtualHosts.Input<A>> = []
   private stepping = false
   private closed = false
-  private lastRequest = 0
   private readonly requests = new Map<number, (outcome: CoreVirtualHosts.Outcome<A>) => void>()
   /** Watcher ids by name. */
   private readonly watchers = new Map<string, number>()
@@ -64,12 +63,15 @@ export class HostDriver<R, A> {
     this.onValue(routeConfiguration)
   }
 
-  /** Asks for the virtual host of a host. Returns the request, to cancel it. `until`: a shorter wait, in milliseconds. */
-  request(host: string, until: number | undefined, onOutcome: (outcome: CoreVirtualHosts.Outcome<A>) => void): number {
-    const request = ++this.lastRequest
+  /** Asks for the virtual host of a host. `request`: no other one that waits has it. `until`: a shorter wait, in milliseconds. */
+  request(
+    request: number,
+    host: string,
+    until: number | undefined,
+    onOutcome: (outcome: CoreVirtualHosts.Outcome<A>) => void
+  ): void {
     this.requests.set(request, onOutcome)
     this.run({ _tag: "Request", request, host, until })
-    return request
   }
 
   cancel(request: number): void {

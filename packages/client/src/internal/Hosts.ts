@@ -47,6 +47,7 @@ export const make = <R, A>(
       routeConfiguration,
       optionsOf(options)
     )
+    let lastRequest = 0
     const alarm = yield* Alarm.make(now, () => hosts.onDeadline())
     yield* Effect.acquireRelease(
       Effect.suspend(() => hosts.start()),
@@ -61,7 +62,8 @@ export const make = <R, A>(
       find: (host, { timeout } = {}) =>
         Effect.async<A, VirtualHostNotFound | VirtualHostUnavailable>((resume) => {
           const until = timeout === undefined ? undefined : now() + Duration.toMillis(timeout)
-          const request = hosts.request(host, until, (outcome) => {
+          const request = ++lastRequest
+          hosts.request(request, host, until, (outcome) => {
             switch (outcome._tag) {
               case "Found":
                 return resume(Effect.succeed(outcome.virtualHost.value))

@@ -16,14 +16,10 @@ interface Table<R, A> {
   readonly hosts: HostDriver<R, A>
   /** The watch of the route configuration; `undefined`: it is given. */
   readonly watcher: number | undefined
-  /** Its requests by those of the core. */
-  readonly requests: Map<number, number>
 }
 
 /** Who answered, and what; `routeConfiguration` is `undefined` if nobody was asked. */
 type OnOutcome<A> = (outcome: CoreScopedRoutes.Outcome<A>, routeConfiguration: string | undefined) => void
-
-const never = Number.POSITIVE_INFINITY
 
 export class ScopeDriver<S, R, A> {
   private state: CoreScopedRoutes.ScopedRoutes<R>
@@ -96,7 +92,9 @@ export class ScopeDriver<S, R, A> {
   }
 
   statistics(prefix: string): Readonly<Record<string, number>> {
-    return Object.assign({}, ...Array.from(this.tables.values(), ({ hosts }) => hosts.statistics(prefix)))
+    const all: Record<string, number> = {}
+    for (const { hosts } of this.tables.values()) Object.assign(all, hosts.statistics(prefix))
+    return all
   }
 
   onDeadline(): void {
@@ -134,24 +132,13 @@ export class ScopeDriver<S, R, A> {
       case "Close":
         return this.shut(output.table)
       case "Find": {
-        const { host, request, until } = output
-        const table = this.tables.get(output.table)
-        if (table === undefined) return
-        let isAnswered = false
-        const found = table.hosts.request(host, until === never ? undefined : until, (outcome) => {
-          isAnswered = true
-          table.requests.delete(request)
-          this.run({ _tag: "Outcome", table: output.table, request, outcome })
-        })
-        if (!isAnswered) table.requests.set(request, found)
-        return
+        const { host, request, table, until } = output
+        return this.tables
+          .get(table)
+          ?.hosts.request(request, host, until, (outcome) => this.run({ _tag: "Outcome", table, request, outcome }))
       }
-      case "Withdraw": {
-        const table = this.tables.get(output.table)
-        const found = table?.requests.get(output.request)
-        table?.requests.delete(output.request)
-        return found === undefined ? undefined : table?.hosts.cancel(found)
-      }
+      case "Withdraw":
+        return this.tables.get(output.table)?.hosts.cancel(output.request)
       case "Answer": {
         const answer = this.requests.get(output.request)
         this.requests.delete(output.request)
@@ -167,7 +154,7 @@ export class ScopeDriver<S, R, A> {
     const hosts = new HostDriver<R, A>(driver, types, environment, name, options)
     const begun = routes._tag === "Named" ? hosts.start() : undefined
     const watcher = begun === undefined ? undefined : Either.getOrUndefined(begun)
-    this.tables.set(id, { hosts, watcher, requests: new Map() })
+    this.tables.set(id, { hosts, watcher })
     if (routes._tag === "Given") hosts.give(routes.value)
   }
 

@@ -90,8 +90,12 @@ const listed = (
   return Either.all(
     scopes.map((message, index): Result<readonly [string, CoreScope]> => {
       const path = `scoped_route_configurations_list.scoped_route_configurations[${index}]`
+      // As Envoy: what is fetched is for scopes that are fetched.
+      if (message.routeConfiguration === undefined) {
+        return invalid(path, "has its routes elsewhere; set route_configuration, or fetch the scopes by scoped_rds")
+      }
       const scope = scopeOf(message)
-      if (scope === undefined) return invalid(path, "has no key or no routes; set key and route_configuration_name")
+      if (scope === undefined) return invalid(`${path}.key`, "has no fragments; add one")
       if (keys.size === keys.add(scope.key).size) return invalid(`${path}.key`, `${scope.key} is there twice`)
       return Either.right([message.name, scope])
     })
@@ -134,8 +138,7 @@ export const make = (
     const watched = yield* read(watchedName(message))
     const { case: kind, value: list } = message.configSpecifier
     const given = yield* read(listed(kind === "scopedRouteConfigurationsList" ? list.scopedRouteConfigurations : []))
-    const hasNamed = watched !== undefined || given.some(([, { routes }]) => routes._tag === "Named")
-    if (hasNamed) yield* read(sourceOf("rds_config_source", message.rdsConfigSource))
+    if (watched !== undefined) yield* read(sourceOf("rds_config_source", message.rdsConfigSource))
 
     const types = HostTypes.make(typeOf)
     yield* driver.withType(types.routeConfiguration)

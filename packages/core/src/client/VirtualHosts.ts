@@ -67,7 +67,7 @@ export type Input<A> =
       readonly unusable?: string | undefined
       readonly virtualHosts: ReadonlyArray<VirtualHost<A>>
     }
-  /** A request needs the virtual host of a host. Request ids are never used twice. `until`: a shorter wait, in milliseconds. */
+  /** A request needs the virtual host of a host. No two that wait have one id. `until`: a shorter wait, in milliseconds. */
   | { readonly _tag: "Request"; readonly request: number; readonly host: string; readonly until?: number | undefined }
   /** A request that waits has ended. */
   | { readonly _tag: "Cancel"; readonly request: number }
