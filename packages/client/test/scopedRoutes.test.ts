@@ -8,7 +8,7 @@ import type { ScopedRoutesSchema } from "@effect-xds/proto/envoy/extensions/filt
 import { Snapshot } from "@effect-xds/server"
 import { eventually } from "@effect-xds/testing/Waiting"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, Scope } from "effect"
+import { Effect, Exit, Fiber, Scope } from "effect"
 import { setup } from "./OnDemandWorld.js"
 
 const path = { configSourceSpecifier: { case: "path" as const, value: "/routes" } }
@@ -142,6 +142,25 @@ describe("scoped routes", () => {
       )
       // The server says that there is no such route configuration.
       expect(yield* outcome(tenants, "eu", "a.x")).toBe("VirtualHostNotFound")
+    })
+  )
+
+  it.scopedLive("★ a key that moves from one scope to another takes a waiting request along", () =>
+    Effect.gen(function* () {
+      const { asked, client, store } = yield* setup(
+        {
+          scopedRoutes: [scope("a", "acme", "late"), scope("b", "eu", "two")],
+          routes: [routes("late"), routes("two", "*")]
+        },
+        () => Effect.never
+      )
+      const tenants = yield* client.scopedRoutes(fetched)
+      const waiting = yield* Effect.fork(outcome(tenants, "acme", "a.x"))
+      yield* eventually(() => expect(asked).toEqual(["late/a.x"]))
+      yield* store.update("edge", {
+        upsert: { scopedRoutes: [scope("a", "eu", "late"), scope("b", "acme", "two")] }
+      })
+      expect(yield* Fiber.join(waiting)).toBe("two")
     })
   )
 
