@@ -7833,7 +7833,7 @@ export const mutations = [
     fault: "VHDS server: few hosts are looked at for one that nobody subscribes to",
     file: "packages/server/src/OnDemandHosts.ts",
     by: "packages/server/test/onDemandHosts.test.ts",
-    line: "const longestLook = 2_048",
+    line: "const longestLook = 16_384",
     becomes: "const longestLook = 256"
   },
   {
@@ -7912,5 +7912,40 @@ export const mutations = [
     by: "packages/client/test/scopedRoutes.test.ts",
     line: "this.changes.set(name, scope)",
     becomes: 'this.run({ _tag: "Scopes", changes: [[name, scope]] })'
+  },
+  {
+    fault: "server: what is not indexed yet is subscribed to by nobody",
+    file: "server/InterestIndex.ts",
+    by: "InterestIndex.test.ts",
+    line: "for (const item of this.#unfinished.keys()) if (this.#names(item, typeUrl, name)) return true",
+    becomes: ""
+  },
+  {
+    fault: "server: what is unsubscribed and not indexed yet is subscribed to",
+    file: "server/InterestIndex.ts",
+    by: "InterestIndex.test.ts",
+    line: "if (!this.#unfinished.has(item) || this.#names(item, typeUrl, name)) return true",
+    becomes: "if (item !== undefined) return true"
+  },
+  {
+    fault: "server: one more name beside ten thousand visits them all",
+    file: "server/InterestIndex.ts",
+    by: "InterestIndex.test.ts",
+    line: "return difference === sizeOf(to) - sizeOf(from) ? names : undefined",
+    becomes: "return difference > 0 ? undefined : undefined"
+  },
+  {
+    fault: "server: a request that lists not all that it changes is taken for all",
+    file: "server/InterestIndex.ts",
+    by: "InterestIndex.test.ts",
+    line: "return difference === sizeOf(to) - sizeOf(from) ? names : undefined",
+    becomes: "return difference > Number.NEGATIVE_INFINITY ? names : undefined"
+  },
+  {
+    fault: "server: names that are unsubscribed stay in the index",
+    file: "server/InterestIndex.ts",
+    by: "InterestIndex.test.ts",
+    line: "const names = Array.from(new Set([...listed, ...dropped]))",
+    becomes: "const names = Array.from(new Set(listed))"
   }
 ]

@@ -9,6 +9,7 @@ import * as Vm from "node:vm"
 import { InterestIndex, type Slices } from "@effect-xds/core/server/InterestIndex"
 
 const CDS = ResourceType.Cluster.typeUrl
+const VHDS = ResourceType.VirtualHost.typeUrl
 const EDS = ResourceType.ClusterLoadAssignment.typeUrl
 
 const resource = (typeUrl: string, name: string, content: string, aliases: ReadonlyArray<string> = []) =>
@@ -170,5 +171,62 @@ describe("InterestIndex", () => {
     expect(interests.size()).toBe(2)
     expect(interests.delete("other")).toBeUndefined()
     expect(interests.size()).toBe(0)
+  })
+
+  it("★ what is not indexed yet counts: on-demand work gives up what nobody subscribes to", () => {
+    const names = (first: number) => Array.from({ length: 2_000 }, (_, at) => `r/h${first + at}.x`)
+    const interests = new InterestIndex<string>(7)
+    interests.set("other", [by(VHDS, "r/h5.x")])
+    const noted = interests.set("one", [by(VHDS, ...names(0))])
+    expect(interests.isNamed(VHDS, "r/h1999.x")).toBe(true)
+    expect(interests.isSubscribed(VHDS, "r/*.x")).toBe(true)
+    expect(interests.isSubscribed(VHDS, "r/h1999.*")).toBe(true)
+    while (noted?.next().done === false) continue
+
+    const changed = interests.set("one", [by(VHDS, ...names(1_000))])
+    for (const when of ["before", "in the middle", "after"]) {
+      expect(interests.isNamed(VHDS, "r/h0.x"), when).toBe(false)
+      expect(interests.isSubscribed(VHDS, "r/h999.*"), when).toBe(false)
+      expect(interests.isNamed(VHDS, "r/h5.x"), when).toBe(true)
+      expect(interests.isNamed(VHDS, "r/h1000.x"), when).toBe(true)
+      expect(interests.isSubscribed(VHDS, "r/h2999.*"), when).toBe(true)
+      expect(interests.isNamed(CDS, "r/h2999.x"), when).toBe(false)
+      if (when === "before") changed?.next()
+      else while (changed?.next().done === false) continue
+    }
+  })
+
+  it("★ one more name beside ten thousand costs one", () => {
+    const listed = Array.from({ length: 10_000 }, (_, at) => `name-${at}`)
+    const interests = new InterestIndex<string>(7)
+    const first = by(EDS, ...listed)
+    const noted = interests.set("one", [first])
+    while (noted?.next().done === false) continue
+    const request = (
+      subscribe: ReadonlyArray<string>,
+      dropped: ReadonlyArray<string>,
+      from: Interest,
+      to: Interest
+    ) => ({ typeUrl: EDS, listed: subscribe, dropped, isAnsweredAgain: true, before: from.names, after: to.names })
+    const second = { ...first, names: HashMap.set(HashMap.remove(first.names, "name-7"), "new", "") }
+    // At once: more than 1 024 names would be slices.
+    expect(interests.set("one", [second], request(["new", "name-8"], ["name-7", "not there"], first, second))).toBe(
+      undefined
+    )
+    expect(interests.isNamed(EDS, "new")).toBe(true)
+    expect(interests.isNamed(EDS, "name-7")).toBe(false)
+    expect(interests.isNamed(EDS, "name-8")).toBe(true)
+    expect(interests.isNamed(EDS, "name-9999")).toBe(true)
+    expect(interests.size()).toBe(1 + 10_000)
+    // A request that does not tell all, and one of another type: everything is visited.
+    const third = { ...second, names: HashMap.remove(HashMap.remove(second.names, "name-1"), "name-2") }
+    const rest = interests.set("one", [third], request([], ["name-1"], second, third))
+    while (rest?.next().done === false) continue
+    expect(interests.isNamed(EDS, "name-2")).toBe(false)
+    const fourth = { ...third, names: HashMap.set(third.names, "name-1", "") }
+    const others = interests.set("one", [fourth], { ...request(["name-2"], [], third, fourth), typeUrl: CDS })
+    while (others?.next().done === false) continue
+    expect(interests.isNamed(EDS, "name-1")).toBe(true)
+    expect(interests.size()).toBe(1 + 9_999)
   })
 })

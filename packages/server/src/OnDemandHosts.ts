@@ -46,7 +46,7 @@ export interface Options<in out R = never> {
   ) => Effect.Effect<VirtualHost | undefined, unknown, R>
   /**
    * The most virtual hosts in the store that the resolver made, of all groups. Above it, those go that no client subscribes to,
-   * the oldest first; if there are none of these among the 2 048 that were looked at longest ago (wildcard domains: among 4), a
+   * the oldest first; if there are none of these among the 16 384 that were looked at longest ago (wildcard domains: among 4), a
    * new one is not added. Default: 10 000.
    */
   readonly maxHosts?: number | undefined
@@ -82,10 +82,10 @@ interface Made {
 const { typeUrl: VHDS } = ResourceType.VirtualHost
 
 /** How many are looked at for one that nobody subscribes to: a call must not take long. */
-const longestLook = 2_048
+const longestLook = 16_384
 
 /** A wildcard domain is compared with every name that is subscribed to: it counts as so many. */
-const wildcardLook = 512
+const wildcardLook = 4_096
 
 const namesOf = (routes: string, { domains, name }: VirtualHost): ReadonlyArray<string> => {
   const all = new Set([name, ...domains.map((domain) => domain.toLowerCase())])

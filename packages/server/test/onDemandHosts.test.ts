@@ -153,6 +153,38 @@ describe("virtual hosts on demand", () => {
     }).pipe(Effect.provide(world))
   )
 
+  it.scoped(
+    "★ a client that holds as many hosts as the server gives some up and asks for others: all of them come",
+    () =>
+      Effect.gen(function* () {
+        const many = Array.from({ length: 2_000 }, (_, index) => `main/h${index}.x`)
+        lines.length = 0
+        const { hosts } = yield* serving((_client, _routes, name) => Effect.succeed(host(name)), many.length)
+        const client = yield* MemoryClient.open()
+        const received = new Set<string>()
+        /** Until all have come, or nothing more comes. */
+        const receive = (names: ReadonlyArray<string>) =>
+          Effect.gen(function* () {
+            for (let rounds = 0; rounds < 200 && !names.every((name) => received.has(name)); rounds++) {
+              yield* settled
+              while (client.unread() > 0) for (const name of (yield* client.receive).names) received.add(name)
+            }
+          })
+        // How many may wait for the resolver is bounded, too.
+        for (const part of [many.slice(0, 1_000), many.slice(1_000)]) {
+          client.send(request(part))
+          yield* receive(part)
+        }
+        expect(received.size).toBe(many.length)
+        const others = Array.from({ length: 16 }, (_, index) => `main/other${index}.x`)
+        client.send(request(others, many.slice(0, 250)))
+        yield* receive(others)
+        expect(others.filter((name) => !received.has(name))).toEqual([])
+        expect(yield* hosts.size).toBe(many.length)
+        expect(lines.join("\n")).not.toContain("it is not added")
+      }).pipe(Effect.provide(world))
+  )
+
   it.scoped("★ hosts that nobody knows leave nothing behind; a resolver that fails is logged", () =>
     Effect.gen(function* () {
       lines.length = 0

@@ -12,6 +12,7 @@ import type { Group } from "./GroupStream.js"
 import { GroupStream } from "./GroupStream.js"
 import type { Named, Slices } from "./InterestIndex.js"
 import { InterestIndex } from "./InterestIndex.js"
+import type { NamesChange } from "./NamesChange.js"
 import type { Interest, Options, PhaseOptions } from "./ServerStream.js"
 import * as ServerStreams from "./ServerStream.js"
 
@@ -143,9 +144,9 @@ export class FanOut<A> implements Group<A> {
     return this.interests.isSubscribed(typeUrl, name)
   }
 
-  /** For the streams: sets the interests of one. */
-  index(stream: GroupStream<A>, interests: ReadonlyArray<Interest>): Slices | undefined {
-    return this.interests.set(stream, interests)
+  /** For the streams: sets the interests of one. `request`: what changed them. */
+  index(stream: GroupStream<A>, interests: ReadonlyArray<Interest>, request?: NamesChange): Slices | undefined {
+    return this.interests.set(stream, interests, request)
   }
 
   /** Makes the object of a stream. For subclasses that record what happens. */

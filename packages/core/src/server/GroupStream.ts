@@ -23,8 +23,9 @@
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
 import type * as Steps from "../Steps.js"
 import type { Request } from "../wire/Request.js"
-import * as OnDemandNames from "./OnDemandNames.js"
 import type { Slices } from "./InterestIndex.js"
+import type { NamesChange } from "./NamesChange.js"
+import * as OnDemandNames from "./OnDemandNames.js"
 import type { Input, Interest, Output, PhaseOptions, ServerStream, Step } from "./ServerStream.js"
 import * as ServerStreams from "./ServerStream.js"
 
@@ -44,7 +45,7 @@ export interface Group<A> {
   /** The content of the group; `undefined` if it is not set. */
   readonly group: ResourceGroup | undefined
   /** Sets the interests of a stream. Many names are indexed in the returned slices. */
-  index(stream: GroupStream<A>, interests: ReadonlyArray<Interest>): Slices | undefined
+  index(stream: GroupStream<A>, interests: ReadonlyArray<Interest>, request?: NamesChange): Slices | undefined
 }
 
 type Queued = Extract<Input, { readonly _tag: "Request" | "Writable" | "MissingDone" }>
@@ -52,6 +53,8 @@ type Queued = Extract<Input, { readonly _tag: "Request" | "Writable" | "MissingD
 const writable: Queued = { _tag: "Writable" }
 const goOn: Input = { _tag: "Continue" }
 const timeHasCome: Input = { _tag: "Deadline" }
+
+const isNamed = (output: Output): output is Output & { readonly _tag: "Named" } => output._tag === "Named"
 
 const isMissingDone = ({ _tag }: Queued): boolean => _tag === "MissingDone"
 
@@ -188,7 +191,7 @@ export class GroupStream<A> {
     this.unfinished = undefined
     this.state = state
     for (const output of outputs) {
-      if (output._tag === "Subscribed") this.subscribed()
+      if (output._tag === "Subscribed") this.subscribed(outputs.find(isNamed)?.change)
     }
     return outputs
   }
@@ -243,9 +246,9 @@ export class GroupStream<A> {
     return noOutputs
   }
 
-  private subscribed(): void {
+  private subscribed(change: NamesChange | undefined): void {
     const { fanOut, state } = this
-    this.indexing = fanOut.index(this, ServerStreams.interests(state))
+    this.indexing = fanOut.index(this, ServerStreams.interests(state), change)
     // ★ A change during the processing of a request did not concern this stream by its former names. By the new ones it may.
     if (ServerStreams.groupOf(state) === fanOut.group) return
     this.changed = true

@@ -14,6 +14,7 @@ import * as ResourceSets from "../resource/ResourceSet.js"
 import * as VirtualHostDiscovery from "../resource/VirtualHostDiscovery.js"
 import * as Steps from "../Steps.js"
 import { NameMap } from "./NameMap.js"
+import { isSubscribed, isUnsubscribed, type NamesChange } from "./NamesChange.js"
 import type { Interest } from "./ServerStream.js"
 
 /** The streams that subscribe to one type. */
@@ -53,11 +54,40 @@ interface Change {
   readonly typeUrl: string
   readonly from: Interest | undefined
   readonly to: Interest | undefined
+  /** A superset of the names that one of them has and the other has not; `undefined`: not known. */
+  readonly changed?: ReadonlyArray<string> | undefined
 }
 
 const noNames = HashMap.empty<string, unknown>()
+const noItems: ReadonlyArray<never> = []
 
 const sizeOf = (interest: Interest | undefined): number => (interest === undefined ? 0 : HashMap.size(interest.names))
+
+/** How many names a change visits. */
+const visits = ({ changed, from, to }: Change): number => changed?.length ?? sizeOf(from) + sizeOf(to)
+
+/**
+ * The names that a request may have changed; `undefined` if it does not tell. ★ One more name beside a thousand must not cost a
+ * thousand. The maps of names are not compared: what was sent is in them, too.
+ */
+const changedBy = (
+  request: NamesChange | undefined,
+  from: Interest | undefined,
+  to: Interest
+): ReadonlyArray<string> | undefined => {
+  if (request === undefined || from === undefined || request.typeUrl !== to.typeUrl) return undefined
+  const { after, before, dropped, listed } = request
+  if (sizeOf(from) !== HashMap.size(before) || sizeOf(to) !== HashMap.size(after)) return undefined
+  if (listed.length + dropped.length >= sizeOf(from) + sizeOf(to)) return undefined
+  const names = Array.from(new Set([...listed, ...dropped]))
+  let difference = 0
+  for (const name of names) {
+    if (isSubscribed(request, name)) difference++
+    else if (isUnsubscribed(request, name)) difference--
+  }
+  // Otherwise it changed names that it does not list.
+  return difference === sizeOf(to) - sizeOf(from) ? names : undefined
+}
 
 /**
  * The index. It is mutable; `A` stands for a stream.
@@ -80,15 +110,17 @@ export class InterestIndex<A> {
    * Sets the interests of a stream, in time proportional to the difference. Many names are indexed in the returned slices: run
    * them one after another, all of them before the next call for this stream. Until then every change of these types concerns
    * it.
+   *
+   * @param request what changed the interests: then only the names in it are visited
    */
-  set(item: A, interests: ReadonlyArray<Interest>): Slices | undefined {
+  set(item: A, interests: ReadonlyArray<Interest>, request?: NamesChange): Slices | undefined {
     const before = this.#interests.get(item) ?? []
     this.#interests.set(item, interests)
     const changes: Array<Change> = []
     for (const to of interests) {
       const from = before.find(({ typeUrl }) => typeUrl === to.typeUrl)
       if (from === undefined || from.names !== to.names || from.everything !== to.everything)
-        changes.push({ typeUrl: to.typeUrl, from, to })
+        changes.push({ typeUrl: to.typeUrl, from, to, changed: changedBy(request, from, to) })
     }
     for (const from of before) {
       // A type may also be dropped: RDS together with the interest in VHDS.
@@ -164,15 +196,24 @@ export class InterestIndex<A> {
 
   /** Whether any stream subscribes to this name by name. */
   isNamed(typeUrl: string, name: string): boolean {
-    return this.#types.get(typeUrl)?.named.get(name) !== undefined
+    const those = this.#types.get(typeUrl)?.named.get(name)
+    if (this.#unfinished.size === 0) return those !== undefined
+    // ★ What is not indexed yet counts all the same: on-demand work gives up what nobody subscribes to.
+    for (const item of those ?? noItems) {
+      if (!this.#unfinished.has(item) || this.#names(item, typeUrl, name)) return true
+    }
+    for (const item of this.#unfinished.keys()) if (this.#names(item, typeUrl, name)) return true
+    return false
   }
 
   /** Whether any stream subscribes to this name, or by name to a host that it matches if it is a wildcard domain. */
   isSubscribed(typeUrl: string, name: string): boolean {
-    const named = this.#types.get(typeUrl)?.named
-    if (named === undefined) return false
-    if (!VirtualHostDiscovery.isWildcard(name)) return named.get(name) !== undefined
-    for (const [each] of named) if (VirtualHostDiscovery.matches(name, each)) return true
+    if (!VirtualHostDiscovery.isWildcard(name)) return this.isNamed(typeUrl, name)
+    const isWanted = (each: string): boolean => VirtualHostDiscovery.matches(name, each) && this.isNamed(typeUrl, each)
+    for (const [each] of this.#types.get(typeUrl)?.named ?? noItems) if (isWanted(each)) return true
+    for (const item of this.#unfinished.keys()) {
+      for (const each of HashMap.keys(this.#of(item, typeUrl)?.names ?? noNames)) if (isWanted(each)) return true
+    }
     return false
   }
 
@@ -223,6 +264,16 @@ export class InterestIndex<A> {
     }
   }
 
+  /** The interest of a stream in a type, indexed or not. */
+  #of(item: A, typeUrl: string): Interest | undefined {
+    return this.#interests.get(item)?.find((interest) => interest.typeUrl === typeUrl)
+  }
+
+  #names(item: A, typeUrl: string, name: string): boolean {
+    const interest = this.#of(item, typeUrl)
+    return interest !== undefined && HashMap.has(interest.names, name)
+  }
+
   #subscribersOf(typeUrl: string): Subscribers<A> {
     const known = this.#types.get(typeUrl)
     if (known !== undefined) return known
@@ -234,7 +285,7 @@ export class InterestIndex<A> {
   /** Applies a change of few names now; returns the slices for many. */
   #apply(item: A, changes: ReadonlyArray<Change>): Slices | undefined {
     let size = 0
-    for (const { from, to } of changes) size += sizeOf(from) + sizeOf(to)
+    for (const change of changes) size += visits(change)
     if (size > namesAtATime) return this.#slices(item, changes, namesAtATime)
     this.#slices(item, changes, Number.POSITIVE_INFINITY).next()
     return undefined
@@ -242,16 +293,17 @@ export class InterestIndex<A> {
 
   *#slices(item: A, changes: ReadonlyArray<Change>, most: number): Generator<void, void> {
     let left = most
-    for (const { from, to, typeUrl } of changes) {
+    for (const { changed, from, to, typeUrl } of changes) {
       const subscribers = this.#subscribersOf(typeUrl)
       const { all, named } = subscribers
-      for (const name of HashMap.keys(from?.names ?? noNames)) {
+      for (const name of changed ?? HashMap.keys(from?.names ?? noNames)) {
         if (to === undefined || !HashMap.has(to.names, name)) drop(subscribers, name, item)
         if (--left > 0) continue
         left = most
         yield
       }
-      for (const name of HashMap.keys(to?.names ?? noNames)) {
+      for (const name of changed ?? HashMap.keys(to?.names ?? noNames)) {
+        if (changed !== undefined && (to === undefined || !HashMap.has(to.names, name))) continue
         const those = named.get(name)
         if (those === undefined) {
           named.set(name, new Set([item]))
