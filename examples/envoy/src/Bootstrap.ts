@@ -79,12 +79,22 @@ const http2 = {
   }
 }
 
+/** A layer of Envoy's runtime that it gets by RTDS, over one that the bootstrap has. */
+export interface Runtime {
+  /** The name of the `Runtime` resource. Envoy waits for it at its start, for up to 15 seconds. */
+  readonly layer: string
+  /** Key → value of the layer below. */
+  readonly below: Readonly<Record<string, number | string | boolean>>
+}
+
 /** Envoy's bootstrap. Every port of its own is any free one, so that any number of Envoys run beside each other. */
 export const make = (options: {
   readonly variant: Variant
   readonly node: { readonly id: string; readonly cluster: string }
   /** Where the control plane serves: `127.0.0.1:18000`. */
   readonly address: string
+  /** Default: Envoy's runtime has no layer. */
+  readonly runtime?: Runtime
 }) => {
   const [address = "", port = ""] = options.address.split(":")
   const source = options.variant.aggregated
@@ -98,6 +108,14 @@ export const make = (options: {
       cds_config: source,
       lds_config: source
     },
+    ...(options.runtime !== undefined && {
+      layered_runtime: {
+        layers: [
+          { name: "below", static_layer: options.runtime.below },
+          { name: "discovered", rtds_layer: { name: options.runtime.layer, rtds_config: source } }
+        ]
+      }
+    }),
     static_resources: {
       clusters: [
         {

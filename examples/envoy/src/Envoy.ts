@@ -9,7 +9,7 @@ import * as ChildProcess from "./ChildProcess.js"
 import * as Http from "./Http.js"
 import * as Wait from "./Wait.js"
 
-interface Envoy {
+export interface Envoy {
   /** When it was started, in the time of `performance.now()`. */
   readonly startedAt: number
   /** Of the admin interface. */
@@ -20,10 +20,14 @@ interface Envoy {
   readonly admin: (path: string) => Effect.Effect<unknown>
   /** Waits until a listener is there and gives its port: it may not accept yet. */
   readonly listenerPort: (name: string) => Effect.Effect<number, Wait.TimedOut | ChildProcess.Crashed>
+  /** The names of the listeners that are there. */
+  readonly listeners: Effect.Effect<ReadonlyArray<string>>
   /** The names of a list in `/config_dump`, such as `dynamic_warming_clusters`. */
   readonly configured: (list: string) => Effect.Effect<ReadonlyArray<string>>
   /** A counter or gauge; 0 if there is none of that name. */
   readonly stat: (name: string) => Effect.Effect<number>
+  /** For each key of the runtime its value in each layer, the lowest first and empty where it has none, and the one in force. */
+  readonly runtime: Effect.Effect<typeof Runtime.Type.entries>
   /** For each cluster the addresses of its endpoints. */
   readonly endpoints: Effect.Effect<Readonly<Record<string, ReadonlyArray<string>>>>
 }
@@ -51,6 +55,16 @@ const Clusters = Schema.Struct({
   )
 })
 
+const Runtime = Schema.Struct({
+  entries: Schema.optionalWith(
+    Schema.Record({
+      key: Schema.String,
+      value: Schema.Struct({ final_value: Schema.String, layer_values: Schema.Array(Schema.String) })
+    }),
+    { default: () => ({}) }
+  )
+})
+
 const Named = Schema.Struct({ name: Schema.String })
 
 const ConfigDump = Schema.Struct({
@@ -70,6 +84,7 @@ export const start = (options: {
   readonly node: { readonly id: string; readonly cluster: string }
   /** Of the control plane. */
   readonly address: string
+  readonly runtime?: Bootstrap.Runtime
 }) => startWith({ path: options.path, bootstrap: Bootstrap.make(options) })
 
 /** Starts an Envoy with any bootstrap. */
@@ -138,12 +153,17 @@ export const startWith = (options: {
               `clusters that are warming: ${warming.join(", ") || "none"}; its log:\n${log()}`
           )
         }).pipe(Effect.raceFirst(crash)),
+      listeners: Effect.map(listeners, (found) => found.listener_statuses.map(({ name }) => name)),
       configured,
       stat: (name) =>
         admin(`/stats?format=json&filter=${encodeURIComponent(`^${name.replaceAll(".", "\\.")}$`)}`).pipe(
           Effect.flatMap(orElse(Stats, { stats: [] })),
           Effect.map(({ stats }) => Number(stats.find((stat) => stat.name === name)?.value ?? 0))
         ),
+      runtime: admin("/runtime").pipe(
+        Effect.flatMap(orElse(Runtime, { entries: {} })),
+        Effect.map(({ entries }) => entries)
+      ),
       endpoints: admin("/clusters?format=json").pipe(
         Effect.flatMap(orElse(Clusters, { cluster_statuses: [] })),
         Effect.map(({ cluster_statuses }) =>

@@ -3,11 +3,9 @@
  * name, over incremental streams.
  */
 import { create } from "@bufbuild/protobuf"
-import { anyPack } from "@bufbuild/protobuf/wkt"
 import { ResourceType } from "@effect-xds/proto"
 import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
 import { VirtualHostSchema } from "@effect-xds/proto/envoy/config/route/v3/route_components"
-import { OnDemandSchema } from "@effect-xds/proto/envoy/extensions/filters/http/on_demand/v3/on_demand"
 import { Snapshot, SnapshotStore } from "@effect-xds/server"
 import * as Effect from "effect/Effect"
 import * as Bootstrap from "./Bootstrap.js"
@@ -15,27 +13,17 @@ import * as Resources from "./Resources.js"
 
 const variant = Bootstrap.incremental
 
-const onDemand = (odcds: boolean) =>
-  ({
-    name: "on_demand",
-    configType: {
-      case: "typedConfig",
-      value: anyPack(
-        OnDemandSchema,
-        create(OnDemandSchema, odcds ? { odcds: { source: Resources.source(variant), timeout: { seconds: 5n } } } : {})
-      )
-    }
-  }) as const
+const odcds = { source: Resources.source(variant), timeout: { seconds: 5n } }
 
 /** A listener whose virtual hosts are fetched by VHDS, each with the first request for it. */
 export const hosts: Snapshot.Snapshot = {
-  listeners: [Resources.listener("ingress", Resources.manager(variant, "main", [onDemand(false)]))],
+  listeners: [Resources.listener("ingress", Resources.manager(variant, "main", [Resources.onDemand()]))],
   routes: [create(RouteConfigurationSchema, { name: "main", vhds: { configSource: Resources.source(variant) } })]
 }
 
 /** A listener whose requests name their cluster in the header `x-cluster`; it is fetched with the first request for it. */
 export const clusters: Snapshot.Snapshot = {
-  listeners: [Resources.listener("ingress", Resources.manager(variant, "main", [onDemand(true)]))],
+  listeners: [Resources.listener("ingress", Resources.manager(variant, "main", [Resources.onDemand({ odcds })]))],
   routes: [
     create(RouteConfigurationSchema, {
       name: "main",

@@ -4,6 +4,7 @@ import { anyPack } from "@bufbuild/protobuf/wkt"
 import type { Cluster } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { Cluster_DiscoveryType, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import type { ConfigSource } from "@effect-xds/proto/envoy/config/core/v3/config_source"
+import type { TransportSocketSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import {
   ApiConfigSource_ApiType,
   ApiConfigSourceSchema,
@@ -18,6 +19,7 @@ import type { RouteConfiguration } from "@effect-xds/proto/envoy/config/route/v3
 import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
 import type { VirtualHost } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import { VirtualHostSchema } from "@effect-xds/proto/envoy/config/route/v3/route_components"
+import { OnDemandSchema } from "@effect-xds/proto/envoy/extensions/filters/http/on_demand/v3/on_demand"
 import { RouterSchema } from "@effect-xds/proto/envoy/extensions/filters/http/router/v3/router"
 import type { HttpConnectionManager } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
 import {
@@ -73,13 +75,18 @@ export const router = {
   configType: { case: "typedConfig", value: anyPack(RouterSchema, create(RouterSchema)) }
 } as const
 
-/** A listener on any free port, whose requests go through an HttpConnectionManager. */
-export const listener = (name: string, manager: HttpConnectionManager): Listener =>
+/** A listener on any free port, whose requests go through an HttpConnectionManager; without a transport socket in plain text. */
+export const listener = (
+  name: string,
+  manager: HttpConnectionManager,
+  transportSocket?: MessageInitShape<typeof TransportSocketSchema>
+): Listener =>
   create(ListenerSchema, {
     name,
     address: socketAddress("127.0.0.1:0"),
     filterChains: [
       {
+        ...(transportSocket !== undefined && { transportSocket }),
         filters: [
           {
             name: "http",
@@ -89,6 +96,13 @@ export const listener = (name: string, manager: HttpConnectionManager): Listener
       }
     ]
   })
+
+/** A filter that fetches what a request needs and Envoy does not have yet; it comes before the router. */
+export const onDemand = (options: MessageInitShape<typeof OnDemandSchema> = {}) =>
+  ({
+    name: "on_demand",
+    configType: { case: "typedConfig", value: anyPack(OnDemandSchema, create(OnDemandSchema, options)) }
+  }) as const
 
 /** An HttpConnectionManager that gets its routes by RDS; `filters` come before the router. */
 export const manager = (

@@ -1,12 +1,8 @@
 import { create } from "@bufbuild/protobuf"
-import { anyPack } from "@bufbuild/protobuf/wkt"
 import { ResourceType } from "@effect-xds/proto"
 import { type Cluster, Cluster_LbPolicy } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
-import { ScopedRouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/scoped_route"
-import { OnDemandSchema } from "@effect-xds/proto/envoy/extensions/filters/http/on_demand/v3/on_demand"
 import { HttpConnectionManagerSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
-import type { ServerEvent } from "@effect-xds/server"
 import { Snapshot } from "@effect-xds/server"
 import { Duration, Effect, Exit, Scope } from "effect"
 import { performance } from "node:perf_hooks"
@@ -19,100 +15,8 @@ import * as Http from "../src/Http.js"
 import * as Resources from "../src/Resources.js"
 import * as Wait from "../src/Wait.js"
 import * as ControlPlane from "./ControlPlane.js"
-import { path, test } from "./EnvoyTest.js"
-
-const node = { id: "ingress-1", cluster: "edge" }
-
-const startEnvoy = (variant: Bootstrap.Variant, address: string) =>
-  Effect.suspend(() => Envoy.start({ path, variant, node, address }))
-
-type Events = ReadonlyArray<ServerEvent.ServerEvent>
-
-const show = (events: Events) =>
-  Effect.sync(() =>
-    events
-      .slice(-20)
-      .map((event) =>
-        [
-          event._tag,
-          "typeUrl" in event ? ResourceType.shortNameOf(event.typeUrl) : "",
-          "nonce" in event ? event.nonce : ""
-        ].join(" ")
-      )
-      .join("; ")
-  )
-
-/** Waits for an event from a position on, and gives it. */
-const heard = <T extends ServerEvent.ServerEvent["_tag"]>(
-  events: Events,
-  tag: T,
-  type: ResourceType.ResourceType,
-  from = 0
-) =>
-  Wait.until({
-    what: `${tag} of ${type.shortName}`,
-    check: Effect.sync(() =>
-      events
-        .slice(from)
-        .find(
-          (event): event is Extract<ServerEvent.ServerEvent, { readonly _tag: T }> =>
-            event._tag === tag && "typeUrl" in event && event.typeUrl === type.typeUrl
-        )
-    ),
-    seen: show(events)
-  })
-
-/** Milliseconds, below every deadline: 5 s of the server's phases, 15 s of Envoy's fetches. Nothing waited for one. */
-const soon = 4_500
-
-/** Waits for an answer that is right and gives the milliseconds since the start of the wait. */
-const answered = (
-  options: { readonly url: string; readonly headers?: Readonly<Record<string, string>> },
-  isRight: (answer: Http.Answer) => boolean
-) =>
-  Effect.gen(function* () {
-    const agent = yield* Http.agent
-    const start = performance.now()
-    let last: Http.Answer = { status: 0, body: "no request was sent" }
-    yield* Wait.until({
-      what: `the right answer from ${options.url}`,
-      check: Effect.map(Http.get(agent, options), (answer) => {
-        last = answer
-        return isRight(answer) ? true : undefined
-      }),
-      seen: Effect.sync(() => `the last one was ${last.status} ${last.body}`)
-    })
-    return performance.now() - start
-  })
-
-const is = (body: string) => (answer: Http.Answer) => answer.status === 200 && answer.body === body
-
-/** Waits until so many more requests were sent. */
-const more = (requests: Http.Requests, count: number) =>
-  Effect.suspend(() => {
-    const goal = requests.total + count
-    return Wait.until({
-      what: `${count} more requests`,
-      check: Effect.sync(() => (requests.total >= goal ? true : undefined)),
-      seen: Effect.sync(() => requests.describe())
-    })
-  })
-
-/** Waits until only these answer, for 50 requests in a row. */
-const onlyFrom = (requests: Http.Requests, names: ReadonlyArray<string>) =>
-  Effect.suspend(() => {
-    let from = { ...requests.answers }
-    const news = () => Object.entries(requests.answers).filter(([name, count]) => count > (from[name] ?? 0))
-    return Wait.until({
-      what: `only ${names.join(" and ")} to answer`,
-      check: Effect.sync(() => {
-        const seen = news()
-        if (seen.some(([name]) => !names.includes(name))) from = { ...requests.answers }
-        return seen.reduce((sum, [name, count]) => sum + count - (from[name] ?? 0), 0) >= 50 ? true : undefined
-      }),
-      seen: Effect.sync(() => requests.describe())
-    })
-  })
+import { aggregated, path, startEnvoy, test } from "./EnvoyTest.js"
+import { answered, is, more, onlyFrom, soon } from "./Traffic.js"
 
 const edge = (
   variant: Bootstrap.Variant,
@@ -135,8 +39,6 @@ const running = (variant: Bootstrap.Variant, options?: Parameters<typeof Control
     const milliseconds = performance.now() - envoy.startedAt
     return { plane, envoy, url, one, two, input, milliseconds }
   })
-
-const aggregated = [Bootstrap.stateOfTheWorld, Bootstrap.incremental]
 
 describe.each(Bootstrap.variants)("Envoy, $name", (variant) => {
   test(
@@ -182,7 +84,7 @@ describe.each(aggregated)("Envoy, $name", (variant) => {
       const refused = yield* Effect.flip(plane.store.update("edge", { upsert }))
       expect(refused.message).toContain("stat_prefix must have at least 1 character")
       yield* plane.store.update("edge", { upsert }, { validate: "off" })
-      const nacked = yield* heard(plane.events, "Nacked", ResourceType.Listener)
+      const nacked = yield* ControlPlane.heard(plane.events, "Nacked", ResourceType.Listener)
       expect(nacked.error.message).toContain("StatPrefix")
       const [client] = yield* plane.status
       const status = client?.types.find(({ typeUrl }) => typeUrl === ResourceType.Listener.typeUrl)
@@ -199,7 +101,7 @@ describe.each(aggregated)("Envoy, $name", (variant) => {
         }
       })
       yield* onlyFrom(requests, ["two"])
-      yield* heard(plane.events, "Acked", ResourceType.Listener, from)
+      yield* ControlPlane.heard(plane.events, "Acked", ResourceType.Listener, from)
       expect(yield* envoy.stat("listener_manager.lds.update_rejected")).toBe(1)
     })
   )
@@ -221,7 +123,7 @@ describe.each(aggregated)("Envoy, $name", (variant) => {
             ),
             seen: Effect.zipWith(
               Effect.map(envoy.configured("dynamic_warming_clusters"), (names) => `warming: ${names.join(", ")}`),
-              show(plane.events),
+              ControlPlane.show(plane.events),
               (warming, events) => `${warming}; ${events}`
             ),
             limit: "30 seconds"
@@ -323,84 +225,6 @@ describe.each(aggregated)("Envoy, $name", (variant) => {
   )
 
   test(
-    "keeps two scopes of three when the third changes",
-    Effect.gen(function* () {
-      const scope = (name: string, routeConfigurationName: string) =>
-        create(ScopedRouteConfigurationSchema, {
-          name,
-          routeConfigurationName,
-          key: { fragments: [{ type: { case: "stringKey", value: name } }] }
-        })
-      const answers = (name: string) =>
-        create(RouteConfigurationSchema, {
-          name,
-          virtualHosts: [
-            {
-              name,
-              domains: ["*"],
-              routes: [
-                {
-                  match: { pathSpecifier: { case: "prefix", value: "/" } },
-                  action: {
-                    case: "directResponse",
-                    value: { status: 200, body: { specifier: { case: "inlineString", value: name } } }
-                  }
-                }
-              ]
-            }
-          ]
-        })
-      const manager = create(HttpConnectionManagerSchema, {
-        statPrefix: "edge",
-        httpFilters: [Resources.router],
-        routeSpecifier: {
-          case: "scopedRoutes",
-          value: {
-            name: "scopes",
-            scopeKeyBuilder: {
-              fragments: [
-                {
-                  type: {
-                    case: "headerValueExtractor",
-                    value: { name: "x-scope", extractType: { case: "index", value: 0 } }
-                  }
-                }
-              ]
-            },
-            rdsConfigSource: Resources.source(variant),
-            configSpecifier: { case: "scopedRds", value: { scopedRdsConfigSource: Resources.source(variant) } }
-          }
-        }
-      })
-      const plane = yield* ControlPlane.serve()
-      yield* plane.store.set("edge", {
-        listeners: [Resources.listener("ingress", manager)],
-        scopedRoutes: [scope("a", "first"), scope("b", "second"), scope("c", "third")],
-        routes: ["first", "second", "third", "fourth"].map(answers)
-      })
-      const envoy = yield* startEnvoy(variant, plane.address)
-      const url = `http://127.0.0.1:${yield* envoy.listenerPort("ingress")}/`
-      const ask = (name: string, body: string) => answered({ url, headers: { "x-scope": name } }, is(body))
-      yield* ask("a", "first")
-      yield* ask("b", "second")
-      yield* ask("c", "third")
-      const a = yield* Http.requests({ url, headers: { "x-scope": "a" }, interval: 10 })
-      const c = yield* Http.requests({ url, headers: { "x-scope": "c" }, interval: 10 })
-      yield* plane.store.update("edge", { upsert: { scopedRoutes: [scope("b", "fourth")] } })
-      yield* ask("b", "fourth")
-      yield* more(a, 30)
-      yield* more(c, 30)
-      expect(a.answers, a.describe()).toEqual({ first: a.total })
-      expect(c.answers, c.describe()).toEqual({ third: c.total })
-      // Removed, and the others stay.
-      yield* plane.store.update("edge", { remove: { scopedRoutes: ["b"] } })
-      yield* answered({ url, headers: { "x-scope": "b" } }, ({ status }) => status === 404)
-      yield* more(a, 30)
-      expect(a.failed + c.failed).toBe(0)
-    })
-  )
-
-  test(
     "sends a first response that is rejected once only",
     Effect.gen(function* () {
       const one = yield* Http.upstream("one")
@@ -410,12 +234,12 @@ describe.each(aggregated)("Envoy, $name", (variant) => {
       bad.lbPolicy = Cluster_LbPolicy.CLUSTER_PROVIDED
       yield* plane.store.set("edge", { ...input, clusters: [bad] })
       const envoy = yield* startEnvoy(variant, plane.address)
-      yield* heard(plane.events, "Nacked", ResourceType.Cluster)
-      yield* heard(plane.events, "Acked", ResourceType.Listener)
+      yield* ControlPlane.heard(plane.events, "Nacked", ResourceType.Cluster)
+      yield* ControlPlane.heard(plane.events, "Acked", ResourceType.Listener)
       // Time for a second one: another exchange, from the store to Envoy and back.
       const from = plane.events.length
       yield* plane.store.update("edge", { upsert: { routes: [Resources.route("main", { one: 2 })] } })
-      yield* heard(plane.events, "Acked", ResourceType.RouteConfiguration, from)
+      yield* ControlPlane.heard(plane.events, "Acked", ResourceType.RouteConfiguration, from)
       const sent = plane.events.filter(
         (event) => event._tag === "Sent" && event.typeUrl === ResourceType.Cluster.typeUrl
       )
@@ -515,13 +339,13 @@ describe.each(aggregated)("Envoy, $name", (variant) => {
       yield* Wait.until({
         what: "the update to be under way",
         check: Effect.sync(() => plane.events.slice(from).find((event) => event._tag === "Sent" && isSecond(event))),
-        seen: show(plane.events)
+        seen: ControlPlane.show(plane.events)
       })
       yield* Scope.close(killed, Exit.void)
       yield* Wait.until({
         what: "the server to miss it",
         check: Effect.sync(() => plane.events.slice(from).find((event) => event._tag === "Ended" && isSecond(event))),
-        seen: show(plane.events),
+        seen: ControlPlane.show(plane.events),
         limit: "10 seconds"
       })
       expect(yield* streams).toEqual(["ingress-1"])
@@ -548,13 +372,9 @@ describe("Envoy, VHDS", () => {
       const one = yield* Http.upstream("one")
       const plane = yield* ControlPlane.serve()
       const host = (name: string) => Snapshot.virtualHost("main", Resources.virtualHost(name, [name], { one: 1 }))
-      const onDemand = {
-        name: "on_demand",
-        configType: { case: "typedConfig", value: anyPack(OnDemandSchema, create(OnDemandSchema)) }
-      } as const
       yield* plane.store.set("edge", {
         ...edge(variant, { one: 1 }, { one: [one] }),
-        listeners: [Resources.listener("ingress", Resources.manager(variant, "main", [onDemand]))],
+        listeners: [Resources.listener("ingress", Resources.manager(variant, "main", [Resources.onDemand()]))],
         routes: [create(RouteConfigurationSchema, { name: "main", vhds: { configSource: Resources.source(variant) } })],
         virtualHosts: [host("known.example"), host("other.example")]
       })
