@@ -37,6 +37,7 @@ export const long = [
   // In processes.
   "packages/transport-filesystem/test/PlainYaml.test.ts",
   "examples/envoy/test/envoy.test.ts",
+  "examples/envoy/test/heartbeat.test.ts",
   "packages/cli/test/mistakes.envoy.test.ts",
   "packages/cli/test/serve.test.ts",
   "packages/core/test/LargeRequest.test.ts",
