@@ -1,7 +1,7 @@
 import { ResourceType } from "@effect-xds/proto"
 import { SnapshotStore, XdsServer, type Snapshot } from "@effect-xds/server"
 import { ConnectServer } from "@effect-xds/transport-connect"
-import { Context, Effect, Layer } from "effect"
+import { Context, Duration, Effect, Layer } from "effect"
 import { describe, expect } from "vitest"
 import * as Bootstrap from "../src/Bootstrap.js"
 import * as Envoy from "../src/Envoy.js"
@@ -9,9 +9,8 @@ import * as Http from "../src/Http.js"
 import * as OnDemand from "../src/OnDemand.js"
 import * as Resources from "../src/Resources.js"
 import * as Wait from "../src/Wait.js"
-import { path, test } from "./EnvoyTest.js"
-
-const node = { id: "ingress-1", cluster: "edge" }
+import { node, path, test } from "./EnvoyTest.js"
+import { soon } from "./Traffic.js"
 
 /** A control plane that makes what is missing, not at once, and an Envoy: each request is sent once. */
 const running = (snapshot: Snapshot.Snapshot, endpoints: Readonly<Record<string, ReadonlyArray<string>>>) =>
@@ -56,10 +55,29 @@ describe("Envoy, resources on demand", () => {
         },
         { one: [one] }
       )
-      expect(yield* get({ host: "new.example" })).toMatchObject({ status: 200, body: "one" })
-      expect(yield* get({ host: "stranger.test" })).toMatchObject({ status: 404 })
+      const timed = (host: string) =>
+        Effect.map(Effect.timed(get({ host })), ([took, answer]) => ({ ...answer, took: Duration.toMillis(took) }))
+      const first = yield* timed("new.example")
+      expect(first).toMatchObject({ status: 200, body: "one" })
+      // Envoy has no time after which it gives up: without an answer the request would hang.
+      const unknown = yield* timed("stranger.test")
+      expect(unknown).toMatchObject({ status: 404 })
+      expect(unknown.took).toBeLessThan(soon)
+      const again = yield* timed("stranger.test")
+      expect(again).toMatchObject({ status: 404 })
+      console.log(
+        `VHDS: the hook takes 200 ms; the first request to a new host took ${first.took.toFixed(0)} ms, to an unknown one ` +
+          `${unknown.took.toFixed(0)} ms, the next to that ${again.took.toFixed(0)} ms`
+      )
+      // Of those that come first together not one fails.
+      const together = yield* Effect.all(
+        Array.from({ length: 20 }, (_, at) => get({ host: at % 2 === 0 ? "crowd.example" : "crowd.test" })),
+        { concurrency: "unbounded" }
+      )
+      expect(together.map(({ status }) => status)).toEqual(together.map((_, at) => (at % 2 === 0 ? 200 : 404)))
       const hosts = made.filter(([typeUrl]) => typeUrl === ResourceType.VirtualHost.typeUrl).map(([, name]) => name)
-      expect(hosts).toEqual(["main/new.example", "main/stranger.test"])
+      expect(hosts.slice(0, 2)).toEqual(["main/new.example", "main/stranger.test"])
+      expect(hosts.slice(2).toSorted()).toEqual(["main/crowd.example", "main/crowd.test"])
     })
   )
 
