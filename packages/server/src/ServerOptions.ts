@@ -81,6 +81,7 @@ export interface Options<out R = never> {
   /**
    * Which clients get TTLs. `declared`: those that declare `xds.config.supports-resource-ttl`, and in state of the
    * world also `xds.config.supports-resource-in-sotw`. Envoy declares neither but honours TTLs: set `always` for Envoy.
+   * ★ In state of the world Envoy 1.40 crashes when the TTL of routes, endpoints or secrets is over: give those none.
    * Default: `declared`.
    */
   readonly ttl?: Heartbeat.Mode | undefined
