@@ -578,8 +578,8 @@ const server = [
   {
     fault: "a client is told what another one was told that holds something else",
     file: "packages/transport-connect/src/server/InternedVersions.ts",
-    line: "return this.#last?.numbers.equals(numbers) === true ? this.#last.comparison : undefined",
-    becomes: "return this.#last?.comparison; void numbers",
+    line: "if (known.last?.numbers.equals(numbers) === true) return known.last.comparison",
+    becomes: "if (known.last !== undefined) return known.last.comparison",
     by: "packages/transport-connect/test/VersionInterner.test.ts"
   },
   {
@@ -7947,5 +7947,40 @@ export const mutations = [
     by: "InterestIndex.test.ts",
     line: "const names = Array.from(new Set([...listed, ...dropped]))",
     becomes: "const names = Array.from(new Set(listed))"
+  },
+  {
+    fault: "reconnect: what a returning client holds is all compared again after each change",
+    file: "packages/transport-connect/src/server/InternedVersions.ts",
+    by: "packages/transport-connect/test/VersionInterner.test.ts",
+    line: "difference.touched.size * follows <= size",
+    becomes: "difference.touched.size * follows < 0"
+  },
+  {
+    fault: "reconnect: a resource that changed since an earlier comparison counts as held",
+    file: "packages/transport-connect/src/server/InternedVersions.ts",
+    by: "packages/transport-connect/test/VersionInterner.test.ts",
+    line: "touched.has(resource.name) ? held.has(resource.name) : comparison.isHeld(resource)",
+    becomes: "held.has(resource.name) || comparison.isHeld(resource)"
+  },
+  {
+    fault: "reconnect: a resource that was removed since an earlier comparison is not to be removed at the client",
+    file: "packages/transport-connect/src/server/InternedVersions.ts",
+    by: "packages/transport-connect/test/VersionInterner.test.ts",
+    line: "if (quoted !== undefined && quoted !== version) others.set(name, quoted)",
+    becomes: ""
+  },
+  {
+    fault: "reconnect: what changed and changed back is sent again",
+    file: "packages/transport-connect/src/server/InternedVersions.ts",
+    by: "packages/transport-connect/test/VersionInterner.test.ts",
+    line: "(quoted === version || others.get(name) === version)",
+    becomes: "quoted === version"
+  },
+  {
+    fault: "reconnect: a comparison follows from that of another client",
+    file: "packages/transport-connect/src/server/InternedVersions.ts",
+    by: "packages/transport-connect/test/VersionInterner.test.ts",
+    line: "this.#roots.find((each) => each.numbers.equals(numbers))",
+    becomes: "this.#roots[0]"
   }
 ]

@@ -34,6 +34,8 @@ type openOptions struct {
 	Record bool `json:"record"`
 	// Keeps a digest of each stream's state, and when it got which change.
 	Track bool `json:"track"`
+	// So many connections begin in a second, each with one stream that asks at once. 0: all connect, then all ask.
+	PerSecond int `json:"perSecond"`
 	// So many of the streams read only SlowBytes per second once they are throttled, each on a connection of its own.
 	Slow             int `json:"slow"`
 	SlowBytes        int `json:"slowBytes"`
@@ -295,8 +297,25 @@ func (l *load) open(o *openOptions) error {
 	var group sync.WaitGroup
 	var dialError error
 	var dialMu sync.Mutex
-	slots := make(chan struct{}, 32)
+	atATime := 32
+	if o.PerSecond > 0 {
+		// A server that is slow to answer must not slow the herd.
+		atATime = len(conns)
+	}
+	slots := make(chan struct{}, atATime)
+	l.streams = make([]*stream, o.Streams)
+	for i := range l.streams {
+		s := &stream{index: i, slow: i >= fast}
+		if o.Track || (o.Record && i == 0) {
+			s.state = map[string]uint32{}
+		}
+		l.streams[i] = s
+	}
+	begin := time.Now()
 	for i := range conns {
+		if o.PerSecond > 0 {
+			time.Sleep(time.Until(begin.Add(time.Duration(i) * time.Second / time.Duration(o.PerSecond))))
+		}
 		group.Add(1)
 		slots <- struct{}{}
 		go func() {
@@ -321,6 +340,11 @@ func (l *load) open(o *openOptions) error {
 				return
 			}
 			conns[i] = c
+			if o.PerSecond > 0 {
+				if err := l.ask(c, l.streams[i], path, names); err != nil {
+					l.fail(err)
+				}
+			}
 		}()
 	}
 	group.Wait()
@@ -333,27 +357,29 @@ func (l *load) open(o *openOptions) error {
 		return fmt.Errorf("cannot connect to %s: %w", o.Address, dialError)
 	}
 
-	l.streams = make([]*stream, o.Streams)
-	for i := range l.streams {
-		s := &stream{index: i, slow: i >= fast}
-		if o.Track || (o.Record && i == 0) {
-			s.state = map[string]uint32{}
-		}
-		l.streams[i] = s
+	if o.PerSecond > 0 {
+		return nil
+	}
+	for i, s := range l.streams {
 		c := l.conns[i%max(fastConns, 1)]
 		if s.slow {
 			c = l.conns[fastConns+i-fast]
 		}
-		c.mu.Lock()
-		c.request(s, path)
-		c.send(s, envelope(l.firstRequest(s, names)))
-		err := c.out.Flush()
-		c.mu.Unlock()
-		if err != nil {
+		if err := l.ask(c, s, path, names); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// ask opens a stream and sends its first request.
+func (l *load) ask(c *conn, s *stream, path string, names []string) error {
+	request := envelope(l.firstRequest(s, names))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.request(s, path)
+	c.send(s, request)
+	return c.out.Flush()
 }
 
 func (l *load) firstRequest(s *stream, names []string) []byte {

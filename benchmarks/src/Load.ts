@@ -18,6 +18,8 @@ export interface Open {
   readonly record?: boolean | undefined
   /** Keeps a digest of every stream's state, and when it got which change. */
   readonly track?: boolean | undefined
+  /** So many connections begin in a second, each with one stream that asks at once. Default: all connect, then all ask. */
+  readonly perSecond?: number | undefined
   /** So many streams, on connections of their own, read only so many bytes a second once they are throttled. */
   readonly slow?: { readonly streams: number; readonly bytesPerSecond: number } | undefined
 }

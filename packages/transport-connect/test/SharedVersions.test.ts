@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest"
-import { Numbers } from "../src/server/InternedVersions.js"
+import { Numbers } from "../src/server/Numbers.js"
 import { SharedVersions } from "../src/server/SharedVersions.js"
 
 /** -1 if there is no room. */

@@ -13,7 +13,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import * as fc from "effect/FastCheck"
 import { HeldVersionsReader, WholeRequestReader } from "../src/server/HeldVersionsReader.js"
-import { Numbers } from "../src/server/InternedVersions.js"
+import { Numbers } from "../src/server/Numbers.js"
 import type { HashOf } from "../src/server/PairHash.js"
 import { VersionInterner } from "../src/server/VersionInterner.js"
 
@@ -471,6 +471,90 @@ describe("what a client holds", () => {
         if (!isHeld) assert.strictEqual(asNumbers.others.get(name), version)
       }
     })
+  })
+
+  it("while resources change it is compared as it would be from the start", () => {
+    const size = 40
+    const change = fc.record({
+      upsert: fc.uniqueArray(fc.nat(size + 4), { maxLength: 6 }),
+      remove: fc.uniqueArray(fc.nat(size + 4), { maxLength: 3 })
+    })
+    /** Of which state, and which of its resources: all, all but some, or some. */
+    const client = fc.record({
+      state: fc.nat(4),
+      names: fc.uniqueArray(fc.nat(size + 4), { maxLength: 6 }),
+      isAll: fc.boolean()
+    })
+    const resource = (index: number, content: number) =>
+      Either.getOrThrow(
+        Resource.make({ typeUrl: Cluster.typeUrl, name: `c${index}`, value: Uint8Array.of(index, content) })
+      )
+    const plan = fc.tuple(fc.array(change, { maxLength: 4 }), fc.array(client, { minLength: 1, maxLength: 6 }))
+    check(plan, 300, ([changes, clients]) => {
+      const interner = make(1_000_000)
+      const first = Array.from({ length: size }, (_, index) => resource(index, 0))
+      let set = Either.getOrThrow(ResourceSet.replace(ResourceSet.empty(Cluster.typeUrl), first))
+      const states = [set]
+      for (const [at, { remove, upsert }] of [{ upsert: [], remove: [] }, ...changes].entries()) {
+        set = Either.getOrThrow(
+          ResourceSet.update(set, {
+            // A change and back again, too.
+            upsert: upsert.map((index) => resource(index, (at + index) % 2)),
+            remove: remove.map((index) => `c${index}`)
+          })
+        )
+        states.push(set)
+        for (const { isAll, names, state } of clients) {
+          const those = new Set(names.map((index) => `c${index}`))
+          const versions = new Map(
+            ResourceSet.all(states[state] ?? set).flatMap(({ name, version }) =>
+              those.has(name) === isAll ? [] : [[name, version] as const]
+            )
+          )
+          const message = create(DeltaDiscoveryRequestSchema, { initialResourceVersions: Object.fromEntries(versions) })
+          const held = heldIn(interner, toBinary(DeltaDiscoveryRequestSchema, message))
+          const asNumbers = Steps.toEnd(HeldVersions.compare(held, set))
+          const asText = Steps.toEnd(HeldVersions.compare(versions, set))
+          const sorted = (found: Steps.Steps<ReadonlyArray<Resource.Resource>>) =>
+            Steps.toEnd(found)
+              .map(({ name }) => name)
+              .sort()
+          assert.deepStrictEqual(sorted(asNumbers.unheld()), sorted(asText.unheld()))
+          assert.deepStrictEqual(sorted(asNumbers.held()), sorted(asText.held()))
+          assert.deepStrictEqual(ResourceSet.all(set).map(asNumbers.isHeld), ResourceSet.all(set).map(asText.isHeld))
+          for (const [name, version] of versions) {
+            if (ResourceSet.get(set, name)?.version !== version) assert.strictEqual(asNumbers.others.get(name), version)
+          }
+        }
+      }
+    })
+  })
+
+  it("★ clients that return while resources change: a change costs what it changes, not all that they hold", () => {
+    const interner = make(16 * 1024 * 1024)
+    const resource = (index: number, content: number) =>
+      Either.getOrThrow(Resource.make({ typeUrl: Cluster.typeUrl, name: `c${index}`, value: Uint8Array.of(content) }))
+    const all = Array.from({ length: 10_000 }, (_, index) => resource(index, 0))
+    const first = Either.getOrThrow(ResourceSet.replace(ResourceSet.empty(Cluster.typeUrl), all))
+    const versions = Object.fromEntries(all.map(({ name, version }) => [name, version]))
+    const bytes = toBinary(
+      DeltaDiscoveryRequestSchema,
+      create(DeltaDiscoveryRequestSchema, { initialResourceVersions: versions })
+    )
+    const stepsOf = (set: ResourceSet.ResourceSet): number => {
+      const work = HeldVersions.compare(heldIn(interner, bytes), set)
+      let steps = 1
+      for (let next = work.next(); next.done !== true; next = work.next()) steps++
+      return steps
+    }
+    assert.isAbove(stepsOf(first), 100)
+    let set = first
+    for (let change = 0; change < 50; change++) {
+      set = Either.getOrThrow(ResourceSet.update(set, { upsert: [resource(change, 1)] }))
+      assert.isAtMost(stepsOf(set), 5)
+      // Another client, of the same state.
+      assert.strictEqual(stepsOf(set), 1)
+    }
   })
 
   it("of incremental, in pieces: what it says that the client holds is taken out as they come, and it is the same", () => {

@@ -5,7 +5,7 @@
 import type { ReadVersions } from "@effect-xds/core/wire/Request"
 import type { HeldVersions } from "@effect-xds/core/resource/HeldVersions"
 import * as Held from "@effect-xds/core/resource/HeldVersions"
-import { Numbers } from "./InternedVersions.js"
+import { Numbers } from "./Numbers.js"
 import { entryTag, type VersionInterner } from "./VersionInterner.js"
 
 /** Wire types of protobuf. */

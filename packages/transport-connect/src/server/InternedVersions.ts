@@ -2,80 +2,15 @@
  * The held versions of clients, as numbers of an interner. The comparison with a resource set is computed once for all
  * clients that hold the same.
  */
+import type { Cursor } from "@effect-xds/core/resource/Cursor"
+import * as Difference from "@effect-xds/core/resource/Difference"
 import type { Comparison, SharedVersions } from "@effect-xds/core/resource/HeldVersions"
+import * as HeldVersions from "@effect-xds/core/resource/HeldVersions"
 import type { Resource } from "@effect-xds/core/resource/Resource"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Steps from "@effect-xds/core/Steps"
-
-/** From this many numbers a bitmap may be used. */
-const leastBits = 256
-
-const larger = (words: Uint32Array, least: number): Uint32Array<ArrayBuffer> => {
-  const grown = new Uint32Array(Math.max(least, 2 * words.length))
-  grown.set(words)
-  return grown
-}
-
-/** The numbers of one client: a list, or a bitmap as soon as that takes less memory. */
-export class Numbers {
-  #words = new Uint32Array(16)
-  #areBits = false
-  #count = 0
-
-  /** In a list, a number added twice counts twice. */
-  get count(): number {
-    return this.#count
-  }
-
-  /** `size`: of the interner. */
-  add(numbers: Int32Array, size: number): void {
-    if (this.#areBits) return this.#set(numbers)
-    const count = this.#count + numbers.length
-    if (count < leastBits || 32 * count < size) {
-      if (count > this.#words.length) this.#words = larger(this.#words, count)
-      this.#words.set(numbers, this.#count)
-      this.#count = count
-      return
-    }
-    const list = this.#words.subarray(0, this.#count)
-    this.#areBits = true
-    this.#count = 0
-    this.#words = new Uint32Array(Math.ceil(size / 32))
-    this.#set(list)
-    this.#set(numbers)
-  }
-
-  #set(numbers: ArrayLike<number>): void {
-    let words = this.#words
-    let count = this.#count
-    for (let index = 0; index < numbers.length; index++) {
-      const number = numbers[index] ?? 0
-      const at = number >>> 5
-      if (at >= words.length) words = larger(words, at + 1)
-      const before = words[at] ?? 0
-      const after = (before | (1 << (number & 31))) >>> 0
-      words[at] = after
-      if (after !== before) count++
-    }
-    this.#words = words
-    this.#count = count
-  }
-
-  *[Symbol.iterator](): IterableIterator<number> {
-    if (!this.#areBits) yield* this.#words.subarray(0, this.#count)
-    else
-      for (const [at, word] of this.#words.entries())
-        for (let left = word; left !== 0; left &= left - 1) yield 32 * at + 31 - Math.clz32(left & -left)
-  }
-
-  /** Whether two are equal. Equal lists in different order count as different. */
-  equals(that: Numbers): boolean {
-    if (this.#count !== that.#count || this.#areBits !== that.#areBits) return false
-    const length = this.#areBits ? Math.max(this.#words.length, that.#words.length) : this.#count
-    for (let at = 0; at < length; at++) if ((this.#words[at] ?? 0) !== (that.#words[at] ?? 0)) return false
-    return true
-  }
-}
+import * as HashMap from "effect/HashMap"
+import type { Numbers } from "./Numbers.js"
 
 const [unknown, otherwise] = [-1, -2]
 
@@ -85,15 +20,23 @@ interface Interner {
   readonly textOf: (number: number) => readonly [name: string, version: string]
 }
 
+/** A client that quotes fewer than one in so many of the resources is compared by its names, where nothing is prepared. */
+const few = 16
+
+/** A comparison follows from an earlier one if at most one in so many of the resources has changed. */
+const follows = 8
+
+/** Earlier comparisons to follow from: clients that return after an outage hold one state, or one of a few. */
+const maxRoots = 4
+
 /** The place of each number's resource in a resource set, computed once for all clients. */
 class Places {
   /** {@link otherwise}: the set has no resource with this name and version. */
   #places = new Int32Array(0)
-  #last: { readonly numbers: Numbers; readonly comparison: Steps.Once<Comparison> } | undefined
 
   private constructor(
     private readonly interner: Interner,
-    private readonly resources: ReadonlyArray<Resource>,
+    readonly resources: ReadonlyArray<Resource>,
     private readonly placeOf: ReadonlyMap<string, number>
   ) {}
 
@@ -104,20 +47,7 @@ class Places {
     return new Places(interner, resources, placeOf)
   }
 
-  /** Kept for the next client: after a restart of the server nearly all hold the same. */
-  comparison(numbers: Numbers): Steps.Once<Comparison> {
-    const known = this.known(numbers)
-    if (known !== undefined) return known
-    const comparison = new Steps.Once(() => this.#compare(numbers))
-    this.#last = { numbers, comparison }
-    return comparison
-  }
-
-  known(numbers: Numbers): Steps.Once<Comparison> | undefined {
-    return this.#last?.numbers.equals(numbers) === true ? this.#last.comparison : undefined
-  }
-
-  *#compare(numbers: Numbers): Steps.Steps<Comparison> {
+  *compare(numbers: Numbers): Steps.Steps<Comparison> {
     const { interner, placeOf, resources } = this
     const held = new Uint8Array(resources.length)
     const others = new Map<string, string>()
@@ -142,6 +72,12 @@ class Places {
     }
   }
 
+  /** The resource of that name. */
+  at(name: string): Resource | undefined {
+    const place = this.placeOf.get(name)
+    return place === undefined ? undefined : this.resources[place]
+  }
+
   #placeOf(number: number): number {
     if (number >= this.#places.length) {
       const grown = new Int32Array(Math.max(this.interner.size, 2 * this.#places.length)).fill(unknown)
@@ -158,33 +94,115 @@ class Places {
   }
 }
 
+/** A comparison with a set as it was once. */
+interface Root {
+  readonly numbers: Numbers
+  readonly places: Places
+  readonly comparison: Comparison
+  readonly cursor: Cursor
+}
+
+/**
+ * The comparison of the same versions with a later set. ★ Clients return while resources change: to compare all of them again
+ * after each change would take longer than to read what the clients send.
+ */
+const followed = function* (
+  { comparison, places }: Root,
+  set: ResourceSet.ResourceSet,
+  { changed, touched }: Difference.Difference
+): Steps.Steps<Comparison> {
+  const others = new Map<string, string>()
+  let count = 0
+  for (const [name, version] of comparison.others) {
+    others.set(name, version)
+    if (++count % Steps.atOnce === 0) yield
+  }
+  const held = new Set<string>()
+  for (const name of touched.keys()) {
+    if (++count % Steps.atOnce === 0) yield
+    const before = places.at(name)
+    const quoted = before !== undefined && comparison.isHeld(before) ? before.version : undefined
+    const version = ResourceSet.get(set, name)?.version
+    if (version !== undefined && (quoted === version || others.get(name) === version)) held.add(name)
+    if (quoted !== undefined && quoted !== version) others.set(name, quoted)
+  }
+  const isHeld = (resource: Resource): boolean =>
+    touched.has(resource.name) ? held.has(resource.name) : comparison.isHeld(resource)
+  const unheld = new Steps.Once(function* () {
+    const untouched = yield* Steps.filter(yield* comparison.unheld(), ({ name }) => !touched.has(name))
+    return untouched.concat(yield* Steps.filter(changed, ({ name }) => !held.has(name)))
+  })
+  return {
+    isHeld,
+    unheld: () => unheld.steps(),
+    held: function* () {
+      return yield* Steps.filter(yield* ResourceSet.listing(set), isHeld)
+    },
+    others
+  }
+}
+
+/** What is known of a set. */
+interface Known {
+  places: Steps.Once<Places> | undefined
+  /** Kept for the next client: after a restart of the server nearly all hold the same. */
+  last: { readonly numbers: Numbers; readonly comparison: Steps.Once<Comparison> } | undefined
+}
+
 /** The held versions of clients, as numbers of one interner. */
 export class InternedVersions {
-  readonly #places = new WeakMap<ResourceSet.ResourceSet, Steps.Once<Places>>()
+  readonly #known = new WeakMap<ResourceSet.ResourceSet, Known>()
+  /** The latest first. They go with the interner, when no client has quoted versions for a while. */
+  #roots: ReadonlyArray<Root> = []
 
   constructor(private readonly interner: Interner) {}
 
   /** The held versions of one client. */
   of(numbers: Numbers): SharedVersions {
     const { interner } = this
-    const placesIn = (set: ResourceSet.ResourceSet) => this.#placesIn(set)
+    const comparisonWith = (set: ResourceSet.ResourceSet) => this.#comparison(numbers, set)
     return {
       size: numbers.count,
       compare: function* (set) {
-        return yield* (yield* placesIn(set).steps()).comparison(numbers).steps()
+        return yield* comparisonWith(set).steps()
       },
-      compared: (set) => placesIn(set).value?.known(numbers)?.value,
+      compared: (set) => {
+        const last = this.#known.get(set)?.last
+        return last?.numbers.equals(numbers) === true ? last.comparison.value : undefined
+      },
       *[Symbol.iterator]() {
         for (const number of numbers) yield interner.textOf(number)
       }
     }
   }
 
-  #placesIn(set: ResourceSet.ResourceSet): Steps.Once<Places> {
-    const known = this.#places.get(set)
-    if (known !== undefined) return known
-    const made = new Steps.Once(() => Places.make(this.interner, set))
-    this.#places.set(set, made)
-    return made
+  #comparison(numbers: Numbers, set: ResourceSet.ResourceSet): Steps.Once<Comparison> {
+    const known = this.#known.get(set) ?? { places: undefined, last: undefined }
+    this.#known.set(set, known)
+    if (known.last?.numbers.equals(numbers) === true) return known.last.comparison
+    const comparison = new Steps.Once(() => this.#compare(numbers, set, known))
+    known.last = { numbers, comparison }
+    return comparison
+  }
+
+  *#compare(numbers: Numbers, set: ResourceSet.ResourceSet, known: Known): Steps.Steps<Comparison> {
+    const size = HashMap.size(set.resources)
+    if (known.places === undefined) {
+      const root = this.#roots.find((each) => each.numbers.equals(numbers))
+      const difference = root && (yield* Difference.inSteps(set, root.cursor))
+      if (root !== undefined && difference !== undefined && difference.touched.size * follows <= size) {
+        return yield* followed(root, set, difference)
+      }
+      if (numbers.count * few < size) {
+        const versions = new Map(Array.from(numbers, (number) => this.interner.textOf(number)))
+        return yield* HeldVersions.compare(versions, set)
+      }
+    }
+    known.places ??= new Steps.Once(() => Places.make(this.interner, set))
+    const places = yield* known.places.steps()
+    const comparison = yield* places.compare(numbers)
+    const others = this.#roots.filter((each) => !each.numbers.equals(numbers))
+    this.#roots = [{ numbers, places, comparison, cursor: set.cursor }, ...others].slice(0, maxRoots)
+    return comparison
   }
 }

@@ -9,7 +9,8 @@
  * Otherwise a client could invent a name with the hash of another one's, and decide which version that client is taken
  * to hold.
  */
-import { InternedVersions, type Numbers } from "./InternedVersions.js"
+import { InternedVersions } from "./InternedVersions.js"
+import type { Numbers } from "./Numbers.js"
 import * as PairHash from "./PairHash.js"
 
 /** The most slots probed for one pair: bounds the cost of pairs that were made to collide. */
