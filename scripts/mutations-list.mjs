@@ -6480,15 +6480,15 @@ export const mutations = [
     fault: "a large body is written in one turn",
     file: "wire/Response.ts",
     by: "packages/server/test/XdsServer.test.ts",
-    line: "if (from + atOnce >= response.resources.length) return\n      yield\n",
-    becomes: "if (from + atOnce >= response.resources.length) return\n"
+    line: "if (from > 0) yield\n",
+    becomes: "\n"
   },
   {
     fault: "a response is thought to be smaller than it can be",
     file: "server/ResponseParts.ts",
     by: "packages/core/test/traces.test.ts",
-    line: "return bytes + bytesPerUnit * units <= maxBytes",
-    becomes: "return bytes <= maxBytes"
+    line: "return { fits: bytes + bytesPerUnit * units <= maxBytes || undefined }",
+    becomes: "return { fits: bytes <= maxBytes || undefined }"
   },
   ...routing,
   ...discovery,
@@ -7017,45 +7017,38 @@ export const mutations = [
   },
   {
     fault: "a response in steps has a resource twice",
-    file: "wire/Response.ts",
+    file: "wire/ResponseBlocks.ts",
     by: "packages/core/test/Response.test.ts",
-    line: "for (let from = 0; ; from += atOnce) {",
-    becomes: "for (let from = 0; ; from += atOnce - 1) {"
+    line: "segments.push({ from, before: Math.min(from + atOnce, resources.length), encoded: undefined })",
+    becomes: "segments.push({ from, before: Math.min(from + atOnce + 1, resources.length), encoded: undefined })"
   },
   {
     fault: "a response in steps lacks a resource between two of them",
     file: "wire/Response.ts",
     by: "packages/core/test/Response.test.ts",
-    line: "write(encoder, response, typeUrl, from, from + atOnce)",
-    becomes: "write(encoder, response, typeUrl, from, from + atOnce - 1)"
+    line: "if (encoded === undefined) resources(encoder, response, typeUrl, from, before)",
+    becomes: "if (encoded === undefined) resources(encoder, response, typeUrl, from, before - 1)"
   },
   {
     fault: "a response in steps has its version before each of them",
     file: "wire/Response.ts",
     by: "packages/core/test/Response.test.ts",
-    line: "  if (from === 0) to.text(DeltaDiscoveryResponse.systemVersionInfo, response.version)\n",
-    becomes: "  to.text(DeltaDiscoveryResponse.systemVersionInfo, response.version)\n"
+    line: "if (from > 0) yield\n",
+    becomes: "if (from > 0) yield\n      if (from > 0) head(encoder, response)\n"
   },
   {
     fault: "a response in steps of which the last is full ends twice",
     file: "wire/Response.ts",
     by: "packages/core/test/Response.test.ts",
-    line: "if (from + atOnce >= response.resources.length) return",
-    becomes: "if (from + atOnce > response.resources.length) return"
+    line: "froms.push(response.resources.length)",
+    becomes: "if (froms.length > 0) tail(encoder, response, typeUrl)\n    froms.push(response.resources.length)"
   },
   {
     fault: "an incremental response in steps ends after each of them",
     file: "wire/Response.ts",
     by: "packages/core/test/Response.test.ts",
-    line: "  if (before < resources.length) return\n  for (const resource of response.heartbeats) write(",
-    becomes: "  for (const resource of response.heartbeats) write("
-  },
-  {
-    fault: "a full state in steps ends after each of them",
-    file: "wire/Response.ts",
-    by: "packages/core/test/Response.test.ts",
-    line: "  if (before < resources.length) return\n  for (const resource of response.heartbeats) writeWrapped(",
-    becomes: "  for (const resource of response.heartbeats) writeWrapped("
+    line: "else encoder.encoded(encoded)",
+    becomes: "else encoder.encoded(encoded)\n      tail(encoder, response, typeUrl)"
   },
   {
     fault: "the time of a change to the ACK begins with the change that the client has",
@@ -7982,5 +7975,39 @@ export const mutations = [
     by: "packages/transport-connect/test/VersionInterner.test.ts",
     line: "this.#roots.find((each) => each.numbers.equals(numbers))",
     becomes: "this.#roots[0]"
+  },
+  {
+    fault: "a block of an earlier body is taken though a resource in it has changed",
+    file: "wire/ResponseBlocks.ts",
+    by: "ResponseBlocks.test.ts",
+    line: "if (blocks.resources[index] !== resources[at + index - first]) return undefined",
+    becomes: "if (blocks.resources[index]?.name !== resources[at + index - first]?.name) return undefined"
+  },
+  {
+    fault: "blocks of earlier bodies have the aliases that one client requested",
+    file: "wire/Response.ts",
+    by: "ResponseBlocks.test.ts",
+    line: "const isForAll = response.aliases.size === 0",
+    becomes: "const isForAll = response.aliases.size >= 0"
+  },
+  {
+    fault: "blocks of earlier bodies are taken with TTLs or without",
+    file: "wire/Response.ts",
+    by: "ResponseBlocks.test.ts",
+    line: "`${protocol} ${String(ttl)} ${typeUrl}`",
+    becomes: '`${protocol} ${typeUrl}${ttl ? "" : ""}`'
+  },
+  {
+    fault: "the resources of a response are all encoded again after each change",
+    file: "wire/ResponseBlocks.ts",
+    by: "ResponseBlocks.test.ts",
+    line: "if (byFirst.size === 0) {",
+    becomes: "if (byFirst.size >= 0) {"
+  },
+  {
+    fault: "a response that is too large for a message is not split",
+    file: "server/ResponseParts.ts",
+    line: "if (fits === undefined && (yield* isWithin())) return response",
+    becomes: "if (fits === false || (yield* isWithin())) return response"
   }
 ]

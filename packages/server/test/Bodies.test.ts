@@ -1,4 +1,5 @@
 import * as Resource from "@effect-xds/core/resource/Resource"
+import * as Steps from "@effect-xds/core/Steps"
 import * as Response from "@effect-xds/core/wire/Response"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as Either from "effect/Either"
@@ -57,5 +58,24 @@ describe("the bodies that a server sends", () => {
     const body = Response.body(large, one)
     expect(Response.isWritten(large, other)).toBe(false)
     expect(Response.body(large, other)).toEqual(body)
+  })
+
+  it("parts of one that is being sent go into others of its form, and into no others", () => {
+    const bodies = Bodies.make()
+    const make = (typeUrl: string, ttl = false) => {
+      const resources = Array.from({ length: 200 }, (_, at) =>
+        Either.getOrThrow(Resource.make({ typeUrl, name: `${at}`, value: new Uint8Array(200), version: "1" }))
+      )
+      return Response.shared(Response.make({ protocol: "Incremental", typeUrl, version: "1", resources, ttl }))
+    }
+    const first = make(typeUrl)
+    const body = Steps.toEnd(Response.writing(first, bodies))
+    expect(bodies.earlier?.(make(typeUrl)).map(({ body }) => body.buffer)).toEqual([body.buffer])
+    expect(bodies.earlier?.(make(typeUrl, true))).toEqual([])
+    expect(bodies.earlier?.(make(ResourceType.Cluster.typeUrl))).toEqual([])
+    // The latest eight.
+    const others = Array.from({ length: 9 }, () => Steps.toEnd(Response.writing(make(typeUrl), bodies)))
+    expect(bodies.earlier?.(first).length).toBeLessThanOrEqual(8)
+    expect(bodies.earlier?.(first)[0]?.body.buffer).toBe(others.at(-1)?.buffer)
   })
 })

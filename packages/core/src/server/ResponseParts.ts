@@ -62,24 +62,37 @@ export const isSmall = ({ resources, typeUrl, version }: Response, maxBytes: num
   maxBytes
 
 /**
- * Whether a response certainly fits into `maxBytes`, by an upper bound of its bytes. Exact measuring takes as long as all the rest.
+ * Whether a response certainly fits into `maxBytes` or certainly not, by bounds of its bytes; `undefined`: it must be measured, which
+ * takes as long as all the rest.
  */
-const isSure = function* (response: Response, maxBytes: number): Steps<boolean> {
+const isSure = function* (response: Response, maxBytes: number): Steps<{ readonly fits: boolean | undefined }> {
   const { absent, aliases, heartbeats, removed, resources, typeUrl, version } = response
-  if (aliases.size > 0 && resources.length + heartbeats.length > 0) return false
+  if (aliases.size > 0 && resources.length + heartbeats.length > 0) return { fits: undefined }
   let units = typeUrl.length + version.length
   let bytes = framing
   for (let from = 0; from < resources.length; from += many) {
     bytes += atMostOf(resources, typeUrl.length, from, from + many)
     // A hundred thousand resources are not looked at to the end.
-    if (bytes > maxBytes) return false
+    if (bytes > maxBytes) return { fits: (yield* isLarge(resources, maxBytes)) ? false : undefined }
     if (from + many < resources.length) yield
   }
   for (const each of heartbeats) units += typeUrl.length + each.name.length + each.version.length
   for (const name of absent) units += 2 * name.length
   for (const name of removed) units += name.length
   bytes += framing * (heartbeats.length + 2 * absent.length + removed.length)
-  return bytes + bytesPerUnit * units <= maxBytes
+  return { fits: bytes + bytesPerUnit * units <= maxBytes || undefined }
+}
+
+/** Whether the contents of the resources alone are more. */
+const isLarge = function* (resources: ReadonlyArray<Resource>, maxBytes: number): Steps<boolean> {
+  let bytes = 0
+  let count = 0
+  for (const { value } of resources) {
+    bytes += value.byteLength
+    if (bytes > maxBytes) return true
+    if (++count % many === 0) yield
+  }
+  return false
 }
 
 /**
@@ -93,7 +106,9 @@ const isSure = function* (response: Response, maxBytes: number): Steps<boolean> 
  * @since 0.1.0
  */
 export const split = function* (response: Response, maxBytes: number): Steps<Response> {
-  if (maxBytes === Number.POSITIVE_INFINITY || (yield* isSure(response, maxBytes))) return response
+  if (maxBytes === Number.POSITIVE_INFINITY) return response
+  const { fits } = yield* isSure(response, maxBytes)
+  if (fits === true) return response
   const { absent, aliases, heartbeats, removed, resources } = response
   const typeUrl = sizeOfText(response.typeUrl)
   const head = framing + typeUrl + sizeOfText(response.version)
@@ -119,7 +134,7 @@ export const split = function* (response: Response, maxBytes: number): Steps<Res
     for (const each of removed) whole += ofName(each)
     return whole <= maxBytes
   }
-  if (yield* isWithin()) return response
+  if (fits === undefined && (yield* isWithin())) return response
 
   const parts: Array<Part> = []
   let size = maxBytes

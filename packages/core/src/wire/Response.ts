@@ -11,7 +11,7 @@
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { Protocol } from "../protocol/Protocol.js"
 import type { Resource, ResourceError } from "../resource/Resource.js"
-import { atOnce, type Steps } from "../Steps.js"
+import type { Steps } from "../Steps.js"
 import {
   Any,
   ControlPlane,
@@ -24,6 +24,7 @@ import {
   Status,
   tagOf
 } from "./Fields.js"
+import * as ResponseBlocks from "./ResponseBlocks.js"
 import { fieldOf, sizeOfField, sizeOfText, sizeOfVarint, utf8, Writer } from "./Wire.js"
 
 /**
@@ -127,6 +128,17 @@ class Encoder {
     const bytes = bodies.allocate(this.size)
     this.writer = new Writer(bytes)
     return bytes
+  }
+
+  /** What is encoded already. */
+  encoded(bytes: Uint8Array): void {
+    if (this.writer === undefined) this.size += bytes.byteLength
+    else this.writer.raw(bytes)
+  }
+
+  /** Number of bytes written so far. */
+  get written(): number {
+    return this.writer?.written ?? 0
   }
 
   /** Omitted if empty. */
@@ -234,36 +246,43 @@ const writeResource = (
   if (ttl !== undefined) writeDuration(to, Fields.ttl, ttl)
 }
 
-/**
- * Writes the resources `from` ≤ index < `before`. The slice from 0 begins with the version; the last slice ends with all other
- * fields.
- */
-type Write = (to: Encoder, response: Response, typeUrl: Uint8Array, from: number, before: number) => void
+/** How the parts of a response are written. */
+interface Form {
+  /** What comes before the resources. */
+  readonly head: (to: Encoder, response: Response) => void
+  /** The resources `from` ≤ index < `before`. */
+  readonly resources: (to: Encoder, response: Response, typeUrl: Uint8Array, from: number, before: number) => void
+  /** All other fields. */
+  readonly tail: (to: Encoder, response: Response, typeUrl: Uint8Array) => void
+}
 
-const writeStateOfTheWorld: Write = (to, response, typeUrl, from, before) => {
-  const { resources } = response
-  const writeWrapped = (resource: Written, value: Uint8Array | undefined) => {
-    const any = to.open(DiscoveryResponse.resources)
-    to.bytes(Any.typeUrl, RESOURCE_TYPE_URL)
-    const wrapper = to.open(Any.value)
-    writeResource(to, resource, noNames, typeUrl, value)
-    to.close(Any.value, wrapper)
-    to.close(DiscoveryResponse.resources, any)
+const writeWrapped = (to: Encoder, typeUrl: Uint8Array, resource: Written, value: Uint8Array | undefined): void => {
+  const any = to.open(DiscoveryResponse.resources)
+  to.bytes(Any.typeUrl, RESOURCE_TYPE_URL)
+  const wrapper = to.open(Any.value)
+  writeResource(to, resource, noNames, typeUrl, value)
+  to.close(Any.value, wrapper)
+  to.close(DiscoveryResponse.resources, any)
+}
+
+const stateOfTheWorld: Form = {
+  head: (to, { version }) => to.text(DiscoveryResponse.versionInfo, version),
+  resources: (to, response, typeUrl, from, before) => {
+    // An endpoint (LEDS) holds no name.
+    const isNamed = response.typeUrl !== ResourceType.LbEndpoint.typeUrl
+    for (let index = from; index < before; index++) {
+      const resource = response.resources[index]
+      if (resource === undefined) break
+      if (isNamed && resource.constraints === undefined && (!response.ttl || resource.ttl === undefined))
+        writeAny(to, DiscoveryResponse.resources, typeUrl, resource.value)
+      else writeWrapped(to, typeUrl, withoutTtl(resource, response), resource.value)
+    }
+  },
+  tail: (to, { errors, heartbeats }, typeUrl) => {
+    for (const resource of heartbeats) writeWrapped(to, typeUrl, resource, undefined)
+    to.bytes(DiscoveryResponse.typeUrl, typeUrl)
+    for (const each of errors) writeError(to, DiscoveryResponse.resourceErrors, each)
   }
-  // An endpoint (LEDS) holds no name.
-  const isNamed = response.typeUrl !== ResourceType.LbEndpoint.typeUrl
-  if (from === 0) to.text(DiscoveryResponse.versionInfo, response.version)
-  for (let index = from; index < before; index++) {
-    const resource = resources[index]
-    if (resource === undefined) break
-    if (isNamed && resource.constraints === undefined && (!response.ttl || resource.ttl === undefined))
-      writeAny(to, DiscoveryResponse.resources, typeUrl, resource.value)
-    else writeWrapped(withoutTtl(resource, response), resource.value)
-  }
-  if (before < resources.length) return
-  for (const resource of response.heartbeats) writeWrapped(resource, undefined)
-  to.bytes(DiscoveryResponse.typeUrl, typeUrl)
-  for (const each of response.errors) writeError(to, DiscoveryResponse.resourceErrors, each)
 }
 
 const withoutTtl = (resource: Resource, response: Response): Written => {
@@ -272,34 +291,46 @@ const withoutTtl = (resource: Resource, response: Response): Written => {
   return { name, version, ttl: undefined, ...(constraints !== undefined && { constraints }) }
 }
 
-const writeIncremental: Write = (to, response, typeUrl, from, before) => {
-  const { resources } = response
-  const write = (resource: Written, aliases: ReadonlyArray<string>, value: Uint8Array | undefined) => {
-    const wrapper = to.open(DeltaDiscoveryResponse.resources)
-    writeResource(to, resource, aliases, typeUrl, value)
-    to.close(DeltaDiscoveryResponse.resources, wrapper)
-  }
-  // A look into an empty map would hash each name.
-  const isBare = response.aliases.size === 0
-  const aliasesOf = (name: string) => (isBare ? noNames : (response.aliases.get(name) ?? noNames))
-  if (from === 0) to.text(DeltaDiscoveryResponse.systemVersionInfo, response.version)
-  for (let index = from; index < before; index++) {
-    const resource = resources[index]
-    if (resource === undefined) break
-    write(withoutTtl(resource, response), aliasesOf(resource.name), resource.value)
-  }
-  if (before < resources.length) return
-  for (const resource of response.heartbeats) write(resource, aliasesOf(resource.name), undefined)
-  for (const name of response.absent) write({ name, version: "", ttl: undefined }, [name], undefined)
-  to.bytes(DeltaDiscoveryResponse.typeUrl, typeUrl)
-  for (const name of response.removed) to.text(DeltaDiscoveryResponse.removedResources, name, true)
-  for (const { constraints, name } of response.removedVariants)
-    writeName(to, DeltaDiscoveryResponse.removedResourceNames, name, constraints)
-  for (const each of response.errors) writeError(to, DeltaDiscoveryResponse.resourceErrors, each)
+const writeEntry = (
+  to: Encoder,
+  typeUrl: Uint8Array,
+  resource: Written,
+  aliases: ReadonlyArray<string>,
+  value: Uint8Array | undefined
+): void => {
+  const wrapper = to.open(DeltaDiscoveryResponse.resources)
+  writeResource(to, resource, aliases, typeUrl, value)
+  to.close(DeltaDiscoveryResponse.resources, wrapper)
 }
 
-const writeOf = ({ protocol }: Response): Write =>
-  protocol === "StateOfTheWorld" ? writeStateOfTheWorld : writeIncremental
+const aliasesOf = ({ aliases }: Response, name: string): ReadonlyArray<string> =>
+  // A look into an empty map would hash each name.
+  aliases.size === 0 ? noNames : (aliases.get(name) ?? noNames)
+
+const incremental: Form = {
+  head: (to, { version }) => to.text(DeltaDiscoveryResponse.systemVersionInfo, version),
+  resources: (to, response, typeUrl, from, before) => {
+    for (let index = from; index < before; index++) {
+      const resource = response.resources[index]
+      if (resource === undefined) break
+      writeEntry(to, typeUrl, withoutTtl(resource, response), aliasesOf(response, resource.name), resource.value)
+    }
+  },
+  tail: (to, response, typeUrl) => {
+    for (const resource of response.heartbeats) {
+      writeEntry(to, typeUrl, resource, aliasesOf(response, resource.name), undefined)
+    }
+    for (const name of response.absent)
+      writeEntry(to, typeUrl, { name, version: "", ttl: undefined }, [name], undefined)
+    to.bytes(DeltaDiscoveryResponse.typeUrl, typeUrl)
+    for (const name of response.removed) to.text(DeltaDiscoveryResponse.removedResources, name, true)
+    for (const { constraints, name } of response.removedVariants)
+      writeName(to, DeltaDiscoveryResponse.removedResourceNames, name, constraints)
+    for (const each of response.errors) writeError(to, DeltaDiscoveryResponse.resourceErrors, each)
+  }
+}
+
+const formOf = ({ protocol }: Response): Form => (protocol === "StateOfTheWorld" ? stateOfTheWorld : incremental)
 
 const typeUrlOf = ({ typeUrl }: Response): Uint8Array => typeUrls.get(typeUrl) ?? utf8(typeUrl)
 
@@ -314,9 +345,18 @@ export interface Bodies {
   readonly allocate: (size: number) => Uint8Array
   /** The large body of a response, if it is still kept. */
   readonly get: (response: Response) => Uint8Array | undefined
-  /** Keeps a large body. */
-  readonly set: (response: Response, body: Uint8Array) => void
+  /** Keeps a large body; with `blocks`, parts of it may go into others. */
+  readonly set: (response: Response, body: Uint8Array, blocks?: ResponseBlocks.Blocks) => void
+  /** Bodies that are kept, of responses that write a resource in the same way: see {@link formName}. Absent: none. */
+  readonly earlier?: ((response: Response) => ReadonlyArray<ResponseBlocks.Earlier>) | undefined
 }
+
+/**
+ * What responses have in common that write a resource in the same way, if they have no aliases.
+ *
+ * @since 0.1.0
+ */
+export const formName = ({ protocol, ttl, typeUrl }: Response): string => `${protocol} ${String(ttl)} ${typeUrl}`
 
 /** Each body has a buffer of its own, and large ones are not kept. */
 const noBodies: Bodies = { allocate: (size) => new Uint8Array(size), get: () => undefined, set: () => undefined }
@@ -330,31 +370,59 @@ export const keepLimit = 16 * 1024
 
 const encodeBody = (response: Response, bodies: Bodies): Uint8Array => {
   const typeUrl = typeUrlOf(response)
-  const write = writeOf(response)
-  const { length } = response.resources
+  const { head, resources, tail } = formOf(response)
   const encoder = new Encoder()
-  write(encoder, response, typeUrl, 0, length)
+  const all = (): void => {
+    head(encoder, response)
+    resources(encoder, response, typeUrl, 0, response.resources.length)
+    tail(encoder, response, typeUrl)
+  }
+  all()
   const bytes = encoder.begin(bodies)
-  write(encoder, response, typeUrl, 0, length)
+  all()
   return bytes
 }
 
-/** {@link encodeBody} in steps. */
-function* encoding(response: Response, bodies: Bodies): Steps<Uint8Array> {
+/** A body, and where its resources lie. */
+interface Encoded {
+  readonly bytes: Uint8Array
+  /** `undefined`: it has aliases, which are those that one client requested. */
+  readonly blocks: ResponseBlocks.Blocks | undefined
+}
+
+/** {@link encodeBody} in steps, with what is encoded already. */
+function* encoding(response: Response, bodies: Bodies): Steps<Encoded> {
   const typeUrl = typeUrlOf(response)
-  const write = writeOf(response)
+  const { head, resources, tail } = formOf(response)
+  const isForAll = response.aliases.size === 0
+  const earlier = isForAll ? (bodies.earlier?.(response) ?? noneEarlier) : noneEarlier
+  const segments = yield* ResponseBlocks.divide(response.resources, earlier)
   const encoder = new Encoder()
+  const [froms, starts]: [Array<number>, Array<number>] = [[], []]
   const all = function* (): Steps<void> {
-    for (let from = 0; ; from += atOnce) {
-      write(encoder, response, typeUrl, from, from + atOnce)
-      if (from + atOnce >= response.resources.length) return
-      yield
+    head(encoder, response)
+    for (const { before, encoded, from } of segments) {
+      if (from > 0) yield
+      froms.push(from)
+      starts.push(encoder.written)
+      if (encoded === undefined) resources(encoder, response, typeUrl, from, before)
+      else encoder.encoded(encoded)
     }
+    froms.push(response.resources.length)
+    starts.push(encoder.written)
+    tail(encoder, response, typeUrl)
   }
   yield* all()
+  froms.length = starts.length = 0
   const bytes = encoder.begin(bodies)
   yield* all()
-  return bytes
+  return { bytes, blocks: isForAll ? { resources: response.resources, froms, starts } : undefined }
+}
+
+const noneEarlier: ReadonlyArray<ResponseBlocks.Earlier> = []
+
+function* encodingBody(response: Response, bodies: Bodies): Steps<Uint8Array> {
+  return (yield* encoding(response, bodies)).bytes
 }
 
 /** A response that keeps its body. A copy of its fields does not. */
@@ -374,7 +442,7 @@ class SharedResponse implements Response {
   /** The body, once it is made, if it is small. */
   #small: Uint8Array | undefined
   /** A body in the making: the next caller goes on with it. */
-  #work: Steps<Uint8Array> | undefined
+  #work: Steps<Encoded> | undefined
 
   constructor(response: Response, next: Response | undefined) {
     this.protocol = response.protocol
@@ -406,15 +474,15 @@ class SharedResponse implements Response {
       const work = this.#work ?? encoding(this, bodies)
       this.#work = undefined
       const { done, value } = work.next()
-      if (done === true) return this.#keep(value, bodies)
+      if (done === true) return this.#keep(value.bytes, bodies, value.blocks)
       this.#work = work
       yield
     }
   }
 
-  #keep(body: Uint8Array, bodies: Bodies): Uint8Array {
+  #keep(body: Uint8Array, bodies: Bodies, blocks?: ResponseBlocks.Blocks): Uint8Array {
     if (body.byteLength <= keepLimit) this.#small = body
-    else bodies.set(this, body)
+    else bodies.set(this, body, blocks)
     return body
   }
 }
@@ -448,7 +516,7 @@ export const body = (response: Response, bodies: Bodies = noBodies): Uint8Array 
  * @since 0.1.0
  */
 export const writing = (response: Response, bodies: Bodies = noBodies): Steps<Uint8Array> =>
-  response instanceof SharedResponse ? response.writing(bodies) : encoding(response, bodies)
+  response instanceof SharedResponse ? response.writing(bodies) : encodingBody(response, bodies)
 
 /**
  * Whether the {@link body} is already made and kept.

@@ -108,6 +108,11 @@ export class Writer {
 
   constructor(readonly bytes: Uint8Array) {}
 
+  /** Number of bytes written so far. */
+  get written(): number {
+    return this.offset
+  }
+
   varint(value: number): void {
     let rest = value
     while (rest >= 0x80) {
