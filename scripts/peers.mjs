@@ -140,28 +140,44 @@ const goEnvironment = {
 // Not optimised and without symbols: that builds in three quarters of the time, and tests do not need the speed.
 const goFlags = ["-gcflags=all=-N -l", "-ldflags=-s -w"]
 
-const go = (name, args, limitSeconds) =>
-  run("go", args, limitSeconds, { cwd: sources(name), env: { ...process.env, ...goEnvironment } })
+const go = (cwd, args, limitSeconds) =>
+  run("go", args, limitSeconds, { cwd, env: { ...process.env, ...goEnvironment } })
 
-const goKey = async (name, ...sources) => {
-  const { ok, output } = await go(name, ["version"], 30)
+const goKey = async (name, ...more) => {
+  const { ok, output } = await go(sources(name), ["version"], 30)
   if (!ok) throw new Missing(`Go is needed to build it (https://go.dev/dl): ${output.split("\n")[0]}`)
-  return keyOf(`${output} ${goFlags.join(" ")}`, name, "go.mod", "go.sum", "main.go", ...sources)
+  return keyOf(`${output} ${goFlags.join(" ")}`, name, "go.mod", "go.sum", ...more)
 }
 
 /** `what`: the package to build, `.` or one that it imports. */
-const buildGo = async (name, path, what = ".") => {
+const buildGo = async (name, path, what = ".", folder = sources(name)) => {
   const lastLine = (output) =>
     output
       .split("\n")
       .at(-1)
       .replace(/^\S+\.go:\d+:\d+: /, "")
   // Apart from the build, so that a module proxy that does not answer is not taken for a slow compiler.
-  const loaded = await go(name, ["list", "-deps", "-f", '{{""}}', what], 120)
+  const loaded = await go(folder, ["list", "-deps", "-f", '{{""}}', what], 120)
   if (!loaded.ok)
     throw new Missing(`Go cannot get its modules (is the Go module proxy reachable?): ${lastLine(loaded.output)}`)
-  const built = await go(name, ["build", ...goFlags, "-o", path, what], 600)
+  const built = await go(folder, ["build", ...goFlags, "-o", path, what], 600)
   if (!built.ok) throw new Missing(`it does not build: ${lastLine(built.output)}`)
+}
+
+/** grpc-go's interop test client, as `peers/interop-go/go.mod` says. */
+const buildGoInterop = async (path, dir) => {
+  const name = "interop-go"
+  const got = await go(sources(name), ["mod", "download", "-json", "google.golang.org/grpc@v1.64.1"], 120)
+  const [, quoted] = /"Dir": (".*")/.exec(got.output) ?? []
+  if (!got.ok || quoted === undefined)
+    throw new Missing(`Go cannot get its sources (is the Go module proxy reachable?): ${got.output.split("\n").at(-1)}`)
+  const module = JSON.parse(quoted)
+  const folder = join(dir, "sources")
+  mkdirSync(join(folder, "client"), { recursive: true })
+  for (const file of ["custom_lb.go", join("client", "client.go")])
+    writeFileSync(join(folder, file), readFileSync(join(module, "interop", "xds", file)))
+  for (const file of ["go.mod", "go.sum"]) copyFileSync(join(sources(name), file), join(folder, file))
+  await buildGo(name, path, "./client", folder)
 }
 
 /** Writes the program that starts a peer which lies in a folder, from wherever the folder is. */
@@ -169,16 +185,15 @@ const writeProgram = (path, command) => {
   writeFileSync(path, `#!/bin/sh\ndir=$(dirname "$0")\nexec ${command} "$@"\n`, { mode: 0o755 })
 }
 
-const javaKey = async (name) => {
+const javaKey = async (name, ...more) => {
   const java = await run("java", ["-version"], 30)
   const javac = await run("javac", ["-version"], 30)
   if (!java.ok || !javac.ok) throw new Missing("a JDK is needed to build and run it: java and javac do not both start")
-  return keyOf(javac.output, name, "pom.xml", "Client.java")
+  return keyOf(javac.output, name, "pom.xml", ...more)
 }
 
-/** The jars by Maven, with the mirrors and proxies of its settings; our client by javac. */
-const buildJava = async (name, folder) => {
-  const jars = join(folder, "jars")
+/** The jars by Maven, with the mirrors and proxies of its settings. */
+const fetchJars = async (name, jars) => {
   const copied = await run(
     "mvn",
     [
@@ -198,11 +213,25 @@ const buildJava = async (name, folder) => {
     const reason = lines.find((line) => line.startsWith("[ERROR] ")) ?? lines.at(-1)
     throw new Missing(`Maven could not get its jars: ${reason.replace("[ERROR] ", "")}`)
   }
+}
+
+// Starts soon, and needs neither the fast code nor the memory that Java would take for a server.
+const javaFlags = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx256m"
+
+/** The jars, and our client by javac. */
+const buildJava = async (name, folder) => {
+  const jars = join(folder, "jars")
+  await fetchJars(name, jars)
   const built = await run("javac", ["-cp", join(jars, "*"), "-d", folder, join(sources(name), "Client.java")], 120)
   if (!built.ok) throw new Missing(`it does not build: ${built.output.split("\n")[0]}`)
-  // Starts soon, and needs neither the fast code nor the memory that Java would take for a server.
-  const flags = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx256m"
-  writeProgram(join(folder, "client"), `java ${flags} -cp "$dir/jars/*${delimiter}$dir" Client`)
+  writeProgram(join(folder, "client"), `java ${javaFlags} -cp "$dir/jars/*${delimiter}$dir" Client`)
+}
+
+/** grpc-java's interop test client, which is in one of the jars. */
+const fetchJavaInterop = async (folder) => {
+  await fetchJars("interop-java", join(folder, "jars"))
+  const main = "io.grpc.testing.integration.XdsTestClient"
+  writeProgram(join(folder, "client"), `java ${javaFlags} -cp "$dir/jars/*" ${main}`)
 }
 
 const pythonKey = async (name) => {
@@ -278,41 +307,56 @@ const peers = {
   "go-control-plane": {
     version: "0.14.0",
     effort: "built with Go, a minute or two",
-    key: () => goKey("go-control-plane"),
+    key: () => goKey("go-control-plane", "main.go"),
     install: (path) => buildGo("go-control-plane", path)
   },
   // The last one that served v2.
   "go-control-plane-v2": {
     version: "0.9.8",
     effort: "built with Go, a minute or two",
-    key: () => goKey("go-control-plane-v2"),
+    key: () => goKey("go-control-plane-v2", "main.go"),
     install: (path) => buildGo("go-control-plane-v2", path)
   },
   grpcurl: {
     version: "1.9.3",
     effort: "built with Go, a minute",
-    key: () => goKey("grpcurl"),
+    key: () => goKey("grpcurl", "main.go"),
     install: (path) => buildGo("grpcurl", path, "github.com/fullstorydev/grpcurl/cmd/grpcurl")
   },
   // What it generated for Envoy's API; the version is that of go-control-plane/envoy.
   "protoc-gen-validate": {
     version: "1.40.0",
     effort: "built with Go, a minute",
-    key: () => goKey("protoc-gen-validate", "imports.go"),
+    key: () => goKey("protoc-gen-validate", "main.go", "imports.go"),
     install: (path) => buildGo("protoc-gen-validate", path)
   },
   "grpc-go": {
     version: "1.85.0",
     effort: "built with Go, a minute or two",
-    key: () => goKey("grpc-go"),
+    key: () => goKey("grpc-go", "main.go"),
     install: (path) => buildGo("grpc-go", path)
   },
   "grpc-java": {
     version: "1.85.1",
     program: "client",
     effort: "fetched with Maven, a minute",
-    key: () => javaKey("grpc-java"),
+    key: () => javaKey("grpc-java", "Client.java"),
     install: (path) => buildJava("grpc-java", path)
+  },
+  // Interop test clients. The version of Go's is that of the grpc-go that it is built with.
+  "interop-go": {
+    version: "1.85.0",
+    effort: "built with Go, a minute or two",
+    key: () => goKey("interop-go"),
+    install: buildGoInterop
+  },
+  // The newest one that Maven Central has.
+  "interop-java": {
+    version: "1.79.0",
+    program: "client",
+    effort: "fetched with Maven, a minute",
+    key: () => javaKey("interop-java"),
+    install: fetchJavaInterop
   },
   grpcio: {
     version: "1.85.1",

@@ -1,0 +1,48 @@
+/** An HTTP/2 server on a port, that a scope owns. */
+import type { ConnectRouter } from "@connectrpc/connect"
+import { connectNodeAdapter } from "@connectrpc/connect-node"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { ServerHttp2Session } from "node:http2"
+import { createServer } from "node:http2"
+
+/** It cannot listen there. */
+export class CannotListen extends Data.TaggedError("CannotListen")<{ readonly port: number; readonly reason: string }> {
+  override get message(): string {
+    return `cannot listen on port ${this.port}: ${this.reason}. Give another port, or 0 for any`
+  }
+}
+
+/** Serves gRPC until the scope closes, which cuts all connections; gives the port. */
+export const listen = (options: {
+  readonly routes: (router: ConnectRouter) => void
+  /** 0: any. */
+  readonly port: number
+  /** Default: all that the machine has. */
+  readonly host?: string
+}): Effect.Effect<number, CannotListen, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.async<{ readonly port: number; readonly close: () => Promise<void> }, CannotListen>((resume) => {
+      const sessions = new Set<ServerHttp2Session>()
+      const server = createServer(connectNodeAdapter({ routes: options.routes }))
+      server.on("session", (session) => {
+        sessions.add(session)
+        session.on("error", () => undefined)
+        session.once("close", () => sessions.delete(session))
+      })
+      const close = () =>
+        new Promise<void>((resolve) => {
+          server.close(() => resolve())
+          for (const session of sessions) session.destroy()
+        })
+      server.once("error", ({ message }: Error) =>
+        resume(Effect.fail(new CannotListen({ port: options.port, reason: message })))
+      )
+      server.listen(options.port, options.host, () => {
+        const address = server.address()
+        resume(Effect.succeed({ close, port: typeof address === "object" && address !== null ? address.port : 0 }))
+      })
+    }),
+    ({ close }) => Effect.promise(close)
+  ).pipe(Effect.map(({ port }) => port))

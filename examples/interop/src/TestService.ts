@@ -1,0 +1,76 @@
+/** The interop test server: its answers say who it is, and it does what `rpc-behavior` asks. */
+import type { ConnectRouter, HandlerContext } from "@connectrpc/connect"
+import { Code, ConnectError } from "@connectrpc/connect"
+import { Health, HealthCheckResponse_ServingStatus } from "@effect-xds/proto/grpc/health/v1/health"
+import type * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import type * as Scope from "effect/Scope"
+import { setTimeout as after } from "node:timers/promises"
+import type { Behaviour } from "./Behaviour.js"
+import * as Behaviours from "./Behaviour.js"
+import type { CannotListen } from "./Listening.js"
+import { listen } from "./Listening.js"
+import { TestService } from "./Testing.js"
+
+export interface Options {
+  /** 0: any. */
+  readonly port: number
+  readonly host?: string
+  readonly hostname: string
+  readonly serverId: string
+}
+
+const isCode = (status: number): status is Code => Code[status] !== undefined
+
+const attemptOf = ({ requestHeader }: HandlerContext): number =>
+  Number(requestHeader.get("grpc-previous-rpc-attempts") ?? "0")
+
+/** Until the call ends. */
+const aborted = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => {
+    const end = () => reject(new ConnectError("the call has ended", Code.Canceled))
+    if (signal.aborted) end()
+    else signal.addEventListener("abort", end)
+  })
+
+/** Gives whether the call is answered now, whatever else is asked. */
+const act = async (behaviour: Behaviour, context: HandlerContext): Promise<boolean> => {
+  switch (behaviour._tag) {
+    case "Sleep":
+      await after(behaviour.seconds * 1_000, undefined, { signal: context.signal })
+      return false
+    case "KeepOpen":
+      return aborted(context.signal)
+    case "Fail":
+      throw new ConnectError("as rpc-behavior asks", isCode(behaviour.status) ? behaviour.status : Code.Unknown)
+    case "SucceedOnAttempt":
+      if (attemptOf(context) === behaviour.attempt) return true
+      throw new ConnectError("as rpc-behavior asks: this is another attempt", Code.Unavailable)
+  }
+}
+
+const routes =
+  ({ hostname, serverId }: Options) =>
+  (router: ConnectRouter): void => {
+    const behave = async (context: HandlerContext): Promise<void> => {
+      context.responseHeader.set("hostname", hostname)
+      const asked = Behaviours.parse(context.requestHeader.get("rpc-behavior") ?? "", hostname)
+      if (Either.isLeft(asked)) throw new ConnectError(asked.left, Code.InvalidArgument)
+      for (const each of asked.right) if (await act(each, context)) return
+    }
+    router.service(TestService, {
+      emptyCall: async (_, context) => {
+        await behave(context)
+        return {}
+      },
+      unaryCall: async ({ responseSize }, context) => {
+        await behave(context)
+        return { hostname, serverId, payload: { body: new Uint8Array(responseSize) } }
+      }
+    })
+    router.service(Health, { check: () => ({ status: HealthCheckResponse_ServingStatus.SERVING }) })
+  }
+
+/** Serves until the scope closes, which cuts all connections; gives the port. */
+export const serve = (options: Options): Effect.Effect<number, CannotListen, Scope.Scope> =>
+  listen({ port: options.port, ...(options.host === undefined ? {} : { host: options.host }), routes: routes(options) })
