@@ -1,0 +1,269 @@
+/** Drives clients through scenarios on one control plane with the same hosts, and compares what became of their calls. */
+import * as Waiting from "@effect-xds/testing/Waiting"
+import { expect, layer } from "@effect/vitest"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as LogLevel from "effect/LogLevel"
+import type * as Scope from "effect/Scope"
+import type { LoadBalancerAccumulatedStatsResponse, LoadBalancerStatsResponse, Method } from "../src/Testing.js"
+import { nameOf } from "../src/Testing.js"
+import type { InteropClient } from "./Clients.js"
+import * as Clients from "./Clients.js"
+import type { ControlPlane } from "./ControlPlanes.js"
+import type { Counts } from "./Distribution.js"
+import * as Distribution from "./Distribution.js"
+import * as Hosts from "./Hosts.js"
+import * as Mesh from "./Mesh.js"
+import type { Expectation, Scenario, Step } from "./Scenarios.js"
+import { scenarios } from "./Scenarios.js"
+
+/** Calls by which it is seen that a client has what was published. */
+const glance = 30
+
+/** Calls that a distribution over several hosts is taken from, and one that is certain. */
+const many = 300
+const few = 60
+
+/** What differs in counts of hosts that take turns: calls at both ends of a window, of several in flight. */
+const inTurn = 4
+
+/** How long a client may take to have what was published: only what never comes is a failure on a busy machine. */
+const limit = "100 seconds"
+
+type Shares = Extract<Expectation, { _tag: "Shares" }>
+type Statuses = Extract<Expectation, { _tag: "Statuses" }>
+type Open = Extract<Expectation, { _tag: "Open" }>
+
+const entries = <A>(of: Readonly<Partial<Record<Method, A>>>): ReadonlyArray<readonly [Method, A]> =>
+  (["EmptyCall", "UnaryCall"] as const).flatMap((method) => {
+    const value = of[method]
+    return value === undefined ? [] : [[method, value] as const]
+  })
+
+const answeredBy = ({ rpcsByMethod }: LoadBalancerStatsResponse, method: Method): Counts =>
+  rpcsByMethod[method]?.rpcsByPeer ?? {}
+
+const sameNames = (one: Counts, two: Counts): boolean =>
+  Object.keys(one).sort().join() === Object.keys(two).sort().join()
+
+/** `s1 61 (20.3 %), l1 119 (39.7 %)` */
+const inWords = (counts: Counts): string =>
+  Object.entries(counts)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([host, count]) => `${host} ${count} (${((100 * count) / Distribution.total(counts)).toFixed(1)} %)`)
+    .join(", ")
+
+/** How calls of a method ended, by status, since another look. */
+const resultsSince = (
+  before: LoadBalancerAccumulatedStatsResponse,
+  after: LoadBalancerAccumulatedStatsResponse,
+  method: Method
+): Counts => {
+  const [old, now] = [before, after].map(({ statsPerMethod }) => statsPerMethod[nameOf[method]]?.result ?? {})
+  return Object.fromEntries(
+    Object.entries(now ?? {})
+      .map(([status, count]) => [status, count - (old?.[Number(status)] ?? 0)] as const)
+      .filter(([, count]) => count > 0)
+  )
+}
+
+const openOf = ({ statsPerMethod }: LoadBalancerAccumulatedStatsResponse, method: Method): number => {
+  const { result = {}, rpcsStarted = 0 } = statsPerMethod[nameOf[method]] ?? {}
+  return rpcsStarted - Distribution.total(result)
+}
+
+/** What a client was seen to do, in words for the report. */
+type Lines = ReadonlyArray<string>
+
+interface Measured {
+  readonly client: InteropClient["name"]
+  readonly byMethod: ReadonlyMap<Method, Counts>
+  readonly lines: Lines
+}
+
+const shares = (client: InteropClient, what: string, { inTurn: takesTurns = false, of }: Shares) =>
+  Effect.gen(function* () {
+    const methods = entries(of)
+    yield* Waiting.until(
+      `calls of ${client.name} to go where they are to: ${what}`,
+      client.next(glance),
+      (seen) =>
+        seen.numFailures === 0 && methods.every(([method, wanted]) => sameNames(answeredBy(seen, method), wanted)),
+      { limit }
+    )
+    const calls = methods.some(([, wanted]) => Object.keys(wanted).length > 1) ? many : few
+    // A window that a busy machine cut short says nothing: the next one counts.
+    const seen = yield* Waiting.until(
+      `${calls} calls of ${client.name}: ${what}`,
+      client.next(calls),
+      ({ numFailures, rpcsByPeer }) => Distribution.total(rpcsByPeer) + numFailures >= calls,
+      { limit }
+    )
+    const byMethod = new Map<Method, Counts>()
+    const lines: Array<string> = []
+    expect({ client: client.name, what, failures: seen.numFailures }).toEqual({
+      client: client.name,
+      what,
+      failures: 0
+    })
+    for (const [method, wanted] of methods) {
+      const counts = answeredBy(seen, method)
+      byMethod.set(method, counts)
+      const [chi, bound] = [Distribution.fromShares(counts, wanted), Distribution.boundOf(Object.keys(wanted).length)]
+      const words = `${client.name} ${method}: ${inWords(counts)}`
+      lines.push(bound === 0 ? words : `${words}; χ² ${chi.toFixed(2)}, at most ${bound}`)
+      expect(Object.keys(counts).sort(), `${what}: ${words}`).toEqual(Object.keys(wanted).sort())
+      if (bound > 0) expect(chi, `${what}: χ² of ${words}`).toBeLessThan(bound)
+      const numbers = Object.values(counts)
+      if (takesTurns) {
+        expect(Math.max(...numbers) - Math.min(...numbers), `${what}: in turn: ${words}`).toBeLessThanOrEqual(inTurn)
+      }
+    }
+    return { client: client.name, byMethod, lines }
+  })
+
+/** Looks until so many more calls of each method have ended. */
+const later = (
+  client: InteropClient,
+  methods: ReadonlyArray<Method>,
+  before: LoadBalancerAccumulatedStatsResponse,
+  count: number,
+  onLook: (look: LoadBalancerAccumulatedStatsResponse) => void = () => undefined
+) =>
+  Waiting.until(
+    `${count} calls of ${client.name} to end`,
+    Effect.tap(client.accumulated, (look) => Effect.sync(() => onLook(look))),
+    (look) => methods.every((method) => Distribution.total(resultsSince(before, look, method)) >= count),
+    { limit }
+  )
+
+const statuses = (client: InteropClient, what: string, { of }: Statuses) =>
+  Effect.gen(function* () {
+    const wanted = entries(of)
+    const methods = wanted.map(([method]) => method)
+    const areSo = (seen: ReadonlyMap<Method, Counts>) =>
+      wanted.every(([method, status]) => sameNames(seen.get(method) ?? {}, { [status]: 1 }))
+    const next = (count: number) =>
+      Effect.gen(function* () {
+        const before = yield* client.accumulated
+        const after = yield* later(client, methods, before, count)
+        return new Map(methods.map((method) => [method, resultsSince(before, after, method)]))
+      })
+    yield* Waiting.until(`calls of ${client.name} to end as they are to: ${what}`, next(glance / 2), areSo, { limit })
+    const byMethod = yield* next(few)
+    const lines = methods.map((method) => `${client.name} ${method}: by status ${inWords(byMethod.get(method) ?? {})}`)
+    expect(areSo(byMethod), `${what}: ${lines.join("; ")}`).toBe(true)
+    return { client: client.name, byMethod: new Map<Method, Counts>(), lines }
+  })
+
+const open = (client: InteropClient, what: string, { of }: Open) =>
+  Effect.gen(function* () {
+    const wanted = entries(of)
+    const methods = wanted.map(([method]) => method)
+    yield* Waiting.until(
+      `${client.name} to have as many open calls as it may: ${what}`,
+      client.accumulated,
+      (look) => wanted.every(([method, most]) => openOf(look, method) >= most),
+      { limit }
+    )
+    // ★ A call that is about to be refused counts as open for a moment: it is the lowest of many looks that counts.
+    const lowest = new Map<Method, number>()
+    const before = yield* client.accumulated
+    const after = yield* later(client, methods, before, many / 2, (look) => {
+      for (const method of methods) {
+        lowest.set(method, Math.min(lowest.get(method) ?? Number.POSITIVE_INFINITY, openOf(look, method)))
+      }
+    })
+    const lines = wanted.map(([method, most]) => {
+      const refused = resultsSince(before, after, method)
+      const words = `${client.name} ${method}: ${lowest.get(method) ?? 0} open of at most ${most}, others by status ${inWords(refused)}`
+      expect(lowest.get(method), `${what}: ${words}`).toBe(most)
+      expect(Object.keys(refused), `${what}: ${words}`).toEqual(["14"])
+      return words
+    })
+    return { client: client.name, byMethod: new Map<Method, Counts>(), lines }
+  })
+
+const measure = (client: InteropClient, { expect: expected, what }: Step): Effect.Effect<Measured> => {
+  switch (expected._tag) {
+    case "Shares":
+      return shares(client, what, expected)
+    case "Statuses":
+      return statuses(client, what, expected)
+    case "Open":
+      return open(client, what, expected)
+  }
+}
+
+/** Each client beside each other. */
+const compare = ({ what }: Step, measured: ReadonlyArray<Measured>): Lines =>
+  measured.flatMap((one, index) =>
+    measured.slice(index + 1).flatMap((two) =>
+      Array.from(one.byMethod).flatMap(([method, counts]) => {
+        const others = two.byMethod.get(method) ?? {}
+        const bound = Distribution.boundOf(Object.keys(counts).length)
+        if (bound === 0) return []
+        const chi = Distribution.fromEachOther(counts, others)
+        expect(
+          chi,
+          `${what}: χ² of ${one.client} and ${two.client}: ${inWords(counts)}; ${inWords(others)}`
+        ).toBeLessThan(bound)
+        return [`${one.client} and ${two.client}: χ² ${chi.toFixed(2)}, at most ${bound}`]
+      })
+    )
+  )
+
+const failuresOf = ({ numRpcsFailedByMethod }: LoadBalancerAccumulatedStatsResponse): number =>
+  Distribution.total(numRpcsFailedByMethod)
+
+class World extends Context.Tag("World")<
+  World,
+  { readonly controlPlane: ControlPlane; readonly clients: ReadonlyArray<InteropClient> }
+>() {}
+
+const judge = ({ name, steps }: Scenario) =>
+  Effect.gen(function* () {
+    const { clients, controlPlane } = yield* World
+    const hosts = yield* Hosts.start(Array.from(new Set(steps.flatMap(({ mesh }) => Mesh.hostsOf(mesh)))))
+    const failuresOfOurs = Effect.forEach(
+      clients.filter((client) => client.name === "ours"),
+      ({ accumulated }) => accumulated
+    ).pipe(Effect.map((looks) => looks.reduce((sum, look) => sum + failuresOf(look), 0)))
+    const report = [name]
+    for (const step of steps) {
+      const before = yield* failuresOfOurs
+      yield* hosts.stop(step.stopped ?? [])
+      const { metadata = [], methods = ["UnaryCall"], timeoutSeconds = 20 } = step
+      yield* Effect.forEach(clients, ({ configure }) =>
+        configure({ metadata, methods, timeoutMillis: timeoutSeconds * 1_000 })
+      )
+      yield* controlPlane.publish(Mesh.resources(step.mesh, hosts.portOf))
+      const measured = yield* Effect.forEach(clients, (client) => measure(client, step), { concurrency: "unbounded" })
+      report.push(`  ${step.what}`, ...measured.flatMap(({ lines }) => lines).map((line) => `    ${line}`))
+      report.push(...compare(step, measured).map((line) => `    ${line}`))
+      if (step.failsNone === true) {
+        expect((yield* failuresOfOurs) - before, `${step.what}: calls of ours that failed`).toBe(0)
+      }
+    }
+    console.log(report.join("\n"))
+  }).pipe(Effect.scoped)
+
+/** Declares a test for each scenario. */
+export const tests = (name: string, controlPlane: Effect.Effect<ControlPlane, never, Scope.Scope>): void => {
+  const live = Layer.scoped(
+    World,
+    Effect.gen(function* () {
+      const plane = yield* controlPlane
+      // The clients find something at their start.
+      yield* plane.publish(Mesh.resources({ routes: [], clusters: {} }, () => 0))
+      return { controlPlane: plane, clients: yield* Clients.startAll(plane.address) }
+    })
+  ).pipe(Layer.provideMerge(Logger.minimumLogLevel(LogLevel.Warning)))
+  layer(live, { excludeTestServices: true, timeout: "4 minutes" })(name, (it) => {
+    for (const scenario of scenarios) {
+      it.effect(Clients.title(`${scenario.name}: ${scenario.title}`), () => judge(scenario))
+    }
+  })
+}

@@ -1,0 +1,278 @@
+/** What clients are judged by, as data: the tests of gRPC's interop framework for xDS, each in its steps. */
+import type { MessageInitShape } from "@bufbuild/protobuf"
+import { Code } from "@connectrpc/connect"
+import type { HeaderMatcherSchema } from "@effect-xds/proto/envoy/config/route/v3/route_components"
+import type { StringMatcherSchema } from "@effect-xds/proto/envoy/type/matcher/v3/string"
+import type { Metadata } from "../src/Calls.js"
+import type { Method } from "../src/Testing.js"
+import type { ClusterOf, Match, Mesh, RouteTo } from "./Mesh.js"
+
+type HeaderInit = MessageInitShape<typeof HeaderMatcherSchema>
+type StringInit = MessageInitShape<typeof StringMatcherSchema>
+
+type ByMethod<A> = Readonly<Partial<Record<Method, A>>>
+
+export type Expectation =
+  /** Who answers: hosts by their share of the calls of a method. No call fails. */
+  | {
+      readonly _tag: "Shares"
+      readonly of: ByMethod<Readonly<Record<string, number>>>
+      /** Whether hosts take turns: their counts differ by a few calls at most. */
+      readonly inTurn?: boolean
+    }
+  /** How all calls of a method end. */
+  | { readonly _tag: "Statuses"; readonly of: ByMethod<number> }
+  /** So many calls of a method are open and stay so; all others are UNAVAILABLE. */
+  | { readonly _tag: "Open"; readonly of: ByMethod<number> }
+
+export interface Step {
+  readonly what: string
+  /** What the control plane serves from now on. */
+  readonly mesh: Mesh
+  /** Hosts that are stopped meanwhile. */
+  readonly stopped?: ReadonlyArray<string>
+  /** Default: `UnaryCall`. */
+  readonly methods?: ReadonlyArray<Method>
+  readonly metadata?: ReadonlyArray<Metadata>
+  /** How long a call may take. Default: 20. */
+  readonly timeoutSeconds?: number
+  readonly expect: Expectation
+  /** ★ What ours promises besides: no call fails between the last step and this one. */
+  readonly failsNone?: boolean
+}
+
+export interface Scenario {
+  readonly name: string
+  readonly title: string
+  readonly steps: ReadonlyArray<Step>
+}
+
+const both: ReadonlyArray<Method> = ["EmptyCall", "UnaryCall"]
+
+const even = (...hosts: ReadonlyArray<string>): Expectation => ({
+  _tag: "Shares",
+  of: { UnaryCall: Object.fromEntries(hosts.map((host) => [host, 1])) },
+  inTurn: true
+})
+
+const toOnly = (of: ByMethod<string>): Expectation => ({
+  _tag: "Shares",
+  of: Object.fromEntries(Object.entries(of).map(([method, host]) => [method, { [host]: 1 }]))
+})
+
+const hosts = (...names: ReadonlyArray<string>): ClusterOf => ({ priorities: [names] })
+
+const allTo = (cluster: string): ReadonlyArray<RouteTo> => [{ to: { [cluster]: 1 } }]
+
+const three: Mesh = { routes: allTo("trio"), clusters: { trio: hosts("t1", "t2", "t3") } }
+
+const roundRobin: Scenario = {
+  name: "round_robin",
+  title: "hosts take turns",
+  steps: [{ what: "three hosts", mesh: three, expect: even("t1", "t2", "t3") }]
+}
+
+const pair: Mesh = { routes: allTo("pair"), clusters: { pair: hosts("p1", "p2") } }
+
+const backendsRestart: Scenario = {
+  name: "backends_restart",
+  title: "hosts that are stopped and started again are called as before",
+  steps: [
+    { what: "both run", mesh: pair, expect: even("p1", "p2") },
+    {
+      what: "both are stopped",
+      mesh: pair,
+      stopped: ["p1", "p2"],
+      expect: { _tag: "Statuses", of: { UnaryCall: Code.Unavailable } }
+    },
+    { what: "both run again", mesh: pair, expect: even("p1", "p2") }
+  ]
+}
+
+const near: Mesh = { routes: allTo("near"), clusters: { near: { priorities: [["n1", "n2"], ["far"]] } } }
+
+const secondaryLocality: Scenario = {
+  name: "secondary_locality_gets_requests_on_primary_failure",
+  title: "a second locality is called while the first one fails, and only then",
+  steps: [
+    { what: "all run", mesh: near, expect: even("n1", "n2") },
+    { what: "a part of the first fails", mesh: near, stopped: ["n1"], expect: even("n2") },
+    { what: "all of the first fails", mesh: near, stopped: ["n1", "n2"], expect: even("far") },
+    { what: "the first is back", mesh: near, expect: even("n1", "n2") }
+  ]
+}
+
+const old: Mesh = {
+  routes: allTo("old"),
+  clusters: { old: hosts("o1", "o2"), new: hosts("w1", "w2") }
+}
+
+const changeBackendService: Scenario = {
+  name: "change_backend_service",
+  title: "a route that goes to another cluster takes all calls along",
+  steps: [
+    { what: "the old one", mesh: old, expect: even("o1", "o2") },
+    { what: "the new one", mesh: { ...old, routes: allTo("new") }, expect: even("w1", "w2"), failsNone: true }
+  ]
+}
+
+const parts = { small: hosts("s1"), large: hosts("l1", "l2") }
+const split = (small: number, large: number): Mesh => ({ routes: [{ to: { small, large } }], clusters: parts })
+
+const trafficSplitting: Scenario = {
+  name: "traffic_splitting",
+  title: "calls are divided by the weights of clusters",
+  steps: [
+    {
+      what: "all to one",
+      mesh: { routes: allTo("large"), clusters: parts },
+      expect: even("l1", "l2")
+    },
+    {
+      what: "20 to 80",
+      mesh: split(20, 80),
+      expect: { _tag: "Shares", of: { UnaryCall: { s1: 20, l1: 40, l2: 40 } } },
+      failsNone: true
+    }
+  ]
+}
+
+const twoClusters = { main: hosts("main"), other: hosts("other") }
+const emptyToOther = toOnly({ EmptyCall: "other", UnaryCall: "main" })
+const unaryToOther = toOnly({ EmptyCall: "main", UnaryCall: "other" })
+
+/** Calls that match go to `other`. ★ Who answers changes with each step: that is how it is seen that clients have it. */
+const matching = (what: string, match: Match, expect: Expectation): Step => ({
+  what,
+  expect,
+  methods: both,
+  mesh: { routes: [{ match, to: { other: 1 } }, { to: { main: 1 } }], clusters: twoClusters }
+})
+
+const pathMatching: Scenario = {
+  name: "path_matching",
+  title: "routes match paths",
+  steps: [
+    matching(
+      "the whole path",
+      { pathSpecifier: { case: "path", value: "/grpc.testing.TestService/EmptyCall" } },
+      emptyToOther
+    ),
+    matching("a prefix", { pathSpecifier: { case: "prefix", value: "/grpc.testing.TestService/Unary" } }, unaryToOther),
+    matching(
+      "whatever the case",
+      {
+        pathSpecifier: { case: "path", value: "/gRpC.tEsTiNg.tEsTsErViCe/eMpTyCaLl" },
+        caseSensitive: false
+      },
+      emptyToOther
+    ),
+    matching(
+      "an expression",
+      { pathSpecifier: { case: "safeRegex", value: { regex: "/.*/U[a-z]+Call" } } },
+      unaryToOther
+    )
+  ]
+}
+
+const metadata: ReadonlyArray<Metadata> = [
+  { method: "EmptyCall", key: "xds_md", value: "exact_empty" },
+  { method: "UnaryCall", key: "xds_md", value: "exact_unary" },
+  { method: "UnaryCall", key: "xds_md_numeric", value: "159" }
+]
+
+const matchingHeader = (what: string, header: HeaderInit, expect: Expectation): Step => ({
+  ...matching(what, { pathSpecifier: { case: "prefix", value: "" }, headers: [header] }, expect),
+  metadata
+})
+
+const text = (matchPattern: NonNullable<StringInit["matchPattern"]>): HeaderInit => ({
+  name: "xds_md",
+  headerMatchSpecifier: { case: "stringMatch", value: { matchPattern } }
+})
+
+const headerMatching: Scenario = {
+  name: "header_matching",
+  title: "routes match headers",
+  steps: [
+    matchingHeader("a whole value", text({ case: "exact", value: "exact_empty" }), emptyToOther),
+    matchingHeader("a prefix", text({ case: "prefix", value: "exact_u" }), unaryToOther),
+    matchingHeader("a suffix", text({ case: "suffix", value: "_empty" }), emptyToOther),
+    matchingHeader(
+      "presence",
+      { name: "xds_md_numeric", headerMatchSpecifier: { case: "presentMatch", value: true } },
+      unaryToOther
+    ),
+    matchingHeader(
+      "another value",
+      { ...text({ case: "exact", value: "exact_unary" }), invertMatch: true },
+      emptyToOther
+    ),
+    matchingHeader(
+      "a range",
+      { name: "xds_md_numeric", headerMatchSpecifier: { case: "rangeMatch", value: { start: 100n, end: 200n } } },
+      unaryToOther
+    ),
+    matchingHeader("an expression", text({ case: "safeRegex", value: { regex: "exact_(e|f)mpty" } }), emptyToOther)
+  ]
+}
+
+const kept: ReadonlyArray<Metadata> = both.map((method) => ({ method, key: "rpc-behavior", value: "keep-open" }))
+
+const breaking = (what: string, unary: number, empty: number): Step => ({
+  what,
+  methods: both,
+  metadata: kept,
+  // Longer than the test: what is open stays so.
+  timeoutSeconds: 600,
+  mesh: {
+    routes: [
+      { match: { pathSpecifier: { case: "path", value: "/grpc.testing.TestService/EmptyCall" } }, to: { other: 1 } },
+      { to: { main: 1 } }
+    ],
+    clusters: { main: { ...hosts("main"), maxRequests: unary }, other: { ...hosts("other"), maxRequests: empty } }
+  },
+  expect: { _tag: "Open", of: { UnaryCall: unary, EmptyCall: empty } }
+})
+
+const circuitBreaking: Scenario = {
+  name: "circuit_breaking",
+  title: "no more calls are open than a cluster may have, and the others are UNAVAILABLE",
+  steps: [breaking("two limits", 15, 30), breaking("one is raised", 25, 30)]
+}
+
+const slow: ReadonlyArray<Metadata> = [{ method: "UnaryCall", key: "rpc-behavior", value: "sleep-1" }]
+
+const limited = (what: string, limitMillis: number, unary: number, timeoutSeconds = 20): Step => ({
+  what,
+  methods: both,
+  metadata: slow,
+  timeoutSeconds,
+  mesh: { routes: [{ to: { main: 1 }, limitMillis }], clusters: { main: twoClusters.main } },
+  expect: { _tag: "Statuses", of: { UnaryCall: unary, EmptyCall: 0 } }
+})
+
+const timeout: Scenario = {
+  name: "timeout",
+  title: "a call ends by the limit of its route, or by its own where that is shorter",
+  steps: [
+    limited("the route allows 0.5 s, the server takes 1 s", 500, Code.DeadlineExceeded),
+    limited("the route allows 10 s, the server takes 1 s", 10_000, 0),
+    {
+      ...limited("the call allows 1 s, the server takes 3 s", 10_000, Code.DeadlineExceeded, 1),
+      metadata: [{ method: "UnaryCall", key: "rpc-behavior", value: "sleep-3" }]
+    }
+  ]
+}
+
+export const scenarios: ReadonlyArray<Scenario> = [
+  roundRobin,
+  backendsRestart,
+  secondaryLocality,
+  changeBackendService,
+  trafficSplitting,
+  pathMatching,
+  headerMatching,
+  circuitBreaking,
+  timeout
+]

@@ -1,0 +1,13 @@
+/** The same clients on go-control-plane. */
+import * as Peer from "@effect-xds/testing/PeerProgram"
+import { it } from "@effect/vitest"
+import * as ControlPlanes from "./ControlPlanes.js"
+import * as Judge from "./Judge.js"
+
+const peer = Peer.forTest("go-control-plane")
+
+if (peer._tag === "Present") {
+  Judge.tests("interop test clients on go-control-plane", ControlPlanes.goControlPlane(peer.path))
+} else {
+  it.skip(Peer.title("interop test clients on go-control-plane", peer), () => undefined)
+}
