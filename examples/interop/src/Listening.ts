@@ -4,8 +4,8 @@ import { connectNodeAdapter } from "@connectrpc/connect-node"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type { ServerHttp2Session } from "node:http2"
 import { createServer } from "node:http2"
+import type { Socket } from "node:net"
 
 /** It cannot listen there. */
 export class CannotListen extends Data.TaggedError("CannotListen")<{ readonly port: number; readonly reason: string }> {
@@ -24,17 +24,18 @@ export const listen = (options: {
 }): Effect.Effect<number, CannotListen, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.async<{ readonly port: number; readonly close: () => Promise<void> }, CannotListen>((resume) => {
-      const sessions = new Set<ServerHttp2Session>()
+      const sockets = new Set<Socket>()
       const server = createServer(connectNodeAdapter({ routes: options.routes }))
-      server.on("session", (session) => {
-        sessions.add(session)
-        session.on("error", () => undefined)
-        session.once("close", () => sessions.delete(session))
+      server.on("connection", (socket: Socket) => {
+        sockets.add(socket)
+        socket.once("close", () => sockets.delete(socket))
       })
+      server.on("session", (session) => session.on("error", () => undefined))
+      // As if the process were killed: no stream is ended in good order.
       const close = () =>
         new Promise<void>((resolve) => {
           server.close(() => resolve())
-          for (const session of sessions) session.destroy()
+          for (const socket of sockets) socket.resetAndDestroy()
         })
       server.once("error", ({ message }: Error) =>
         resume(Effect.fail(new CannotListen({ port: options.port, reason: message })))

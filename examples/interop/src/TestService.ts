@@ -5,7 +5,6 @@ import { Health, HealthCheckResponse_ServingStatus } from "@effect-xds/proto/grp
 import type * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type * as Scope from "effect/Scope"
-import { setTimeout as after } from "node:timers/promises"
 import type { Behaviour } from "./Behaviour.js"
 import * as Behaviours from "./Behaviour.js"
 import type { CannotListen } from "./Listening.js"
@@ -25,22 +24,33 @@ const isCode = (status: number): status is Code => Code[status] !== undefined
 const attemptOf = ({ requestHeader }: HandlerContext): number =>
   Number(requestHeader.get("grpc-previous-rpc-attempts") ?? "0")
 
-/** Until the call ends. */
-const aborted = (signal: AbortSignal): Promise<never> =>
-  new Promise((_, reject) => {
-    const end = () => reject(new ConnectError("the call has ended", Code.Canceled))
+/** Waits so long, or until the call ends: by its deadline, or for its client is gone. */
+const wait = (milliseconds: number, { signal }: HandlerContext): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const end = () => {
+      clearTimeout(timer)
+      reject(ConnectError.from(signal.reason, Code.Canceled))
+    }
+    const timer = setTimeout(() => {
+      signal.removeEventListener("abort", end)
+      resolve()
+    }, milliseconds)
     if (signal.aborted) end()
-    else signal.addEventListener("abort", end)
+    else signal.addEventListener("abort", end, { once: true })
   })
+
+/** The longest that a timer of Node's may take, which is 24 days. */
+const forGood = 2 ** 31 - 1
 
 /** Gives whether the call is answered now, whatever else is asked. */
 const act = async (behaviour: Behaviour, context: HandlerContext): Promise<boolean> => {
   switch (behaviour._tag) {
     case "Sleep":
-      await after(behaviour.seconds * 1_000, undefined, { signal: context.signal })
+      await wait(behaviour.seconds * 1_000, context)
       return false
     case "KeepOpen":
-      return aborted(context.signal)
+      await wait(forGood, context)
+      return false
     case "Fail":
       throw new ConnectError("as rpc-behavior asks", isCode(behaviour.status) ? behaviour.status : Code.Unknown)
     case "SucceedOnAttempt":

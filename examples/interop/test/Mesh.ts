@@ -94,7 +94,13 @@ const cluster = (name: string, { maxRequests }: ClusterOf): Cluster =>
     name,
     clusterDiscoveryType: { case: "type", value: Cluster_DiscoveryType.EDS },
     edsClusterConfig: { edsConfig: ads },
-    ...(maxRequests === undefined ? {} : { circuitBreakers: { thresholds: [{ maxRequests }] } })
+    // ★ grpc-java 1.79 counts open calls only where it is to report load.
+    ...(maxRequests === undefined
+      ? {}
+      : {
+          circuitBreakers: { thresholds: [{ maxRequests }] },
+          lrsServer: { configSourceSpecifier: { case: "self" as const, value: {} } }
+        })
   })
 
 const assignment = (

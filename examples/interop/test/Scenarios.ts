@@ -20,6 +20,8 @@ export type Expectation =
       /** Whether hosts take turns: their counts differ by a few calls at most. */
       readonly inTurn?: boolean
     }
+  /** Who answers, as soon as no call of a few fails. Later calls are not judged. */
+  | { readonly _tag: "Routed"; readonly of: ByMethod<Readonly<Record<string, number>>> }
   /** How all calls of a method end. */
   | { readonly _tag: "Statuses"; readonly of: ByMethod<number> }
   /** So many calls of a method are open and stay so; all others are UNAVAILABLE. */
@@ -55,8 +57,8 @@ const even = (...hosts: ReadonlyArray<string>): Expectation => ({
   inTurn: true
 })
 
-const toOnly = (of: ByMethod<string>): Expectation => ({
-  _tag: "Shares",
+const toOnly = (of: ByMethod<string>) => ({
+  _tag: "Shares" as const,
   of: Object.fromEntries(Object.entries(of).map(([method, host]) => [method, { [host]: 1 }]))
 })
 
@@ -219,48 +221,91 @@ const headerMatching: Scenario = {
 
 const kept: ReadonlyArray<Metadata> = both.map((method) => ({ method, key: "rpc-behavior", value: "keep-open" }))
 
+/** Clusters of this scenario alone, that may have so many calls: `UnaryCall` goes to one, `EmptyCall` to the other. */
+const limited = (unary: number, empty: number): Mesh => ({
+  routes: [
+    { match: { pathSpecifier: { case: "path", value: "/grpc.testing.TestService/EmptyCall" } }, to: { wide: 1 } },
+    { to: { narrow: 1 } }
+  ],
+  clusters: { narrow: { ...hosts("narrow"), maxRequests: unary }, wide: { ...hosts("wide"), maxRequests: empty } }
+})
+
 const breaking = (what: string, unary: number, empty: number): Step => ({
   what,
   methods: both,
   metadata: kept,
   // Longer than the test: what is open stays so.
   timeoutSeconds: 600,
-  mesh: {
-    routes: [
-      { match: { pathSpecifier: { case: "path", value: "/grpc.testing.TestService/EmptyCall" } }, to: { other: 1 } },
-      { to: { main: 1 } }
-    ],
-    clusters: { main: { ...hosts("main"), maxRequests: unary }, other: { ...hosts("other"), maxRequests: empty } }
-  },
+  mesh: limited(unary, empty),
   expect: { _tag: "Open", of: { UnaryCall: unary, EmptyCall: empty } }
 })
 
 const circuitBreaking: Scenario = {
   name: "circuit_breaking",
   title: "no more calls are open than a cluster may have, and the others are UNAVAILABLE",
-  steps: [breaking("two limits", 15, 30), breaking("one is raised", 25, 30)]
+  steps: [
+    // ★ First without calls that stay: while routes change, those would go to the other cluster, and count there for good.
+    {
+      what: "calls that end",
+      methods: both,
+      mesh: limited(15, 30),
+      expect: { ...toOnly({ EmptyCall: "wide", UnaryCall: "narrow" }), _tag: "Routed" }
+    },
+    breaking("two limits", 15, 30),
+    breaking("one is raised", 25, 30)
+  ]
 }
 
-const slow: ReadonlyArray<Metadata> = [{ method: "UnaryCall", key: "rpc-behavior", value: "sleep-1" }]
+const sleeping = (seconds: number): ReadonlyArray<Metadata> => [
+  { method: "UnaryCall", key: "rpc-behavior", value: `sleep-${seconds}` }
+]
 
-const limited = (what: string, limitMillis: number, unary: number, timeoutSeconds = 20): Step => ({
-  what,
-  methods: both,
-  metadata: slow,
-  timeoutSeconds,
-  mesh: { routes: [{ to: { main: 1 }, limitMillis }], clusters: { main: twoClusters.main } },
-  expect: { _tag: "Statuses", of: { UnaryCall: unary, EmptyCall: 0 } }
+/** The route of `UnaryCall` has a limit, that of `EmptyCall` has none. */
+const timed = (limitMillis: number): Mesh => ({
+  routes: [
+    {
+      match: { pathSpecifier: { case: "prefix", value: "/grpc.testing.TestService/Unary" } },
+      to: { main: 1 },
+      limitMillis
+    },
+    { to: { main: 1 } }
+  ],
+  clusters: { main: twoClusters.main }
 })
 
+const ending = (unary: number): Expectation => ({ _tag: "Statuses", of: { UnaryCall: unary, EmptyCall: 0 } })
+
+/** ★ The calls of a step end later than those of the step before it: none of these is taken for one of those. */
 const timeout: Scenario = {
   name: "timeout",
   title: "a call ends by the limit of its route, or by its own where that is shorter",
   steps: [
-    limited("the route allows 0.5 s, the server takes 1 s", 500, Code.DeadlineExceeded),
-    limited("the route allows 10 s, the server takes 1 s", 10_000, 0),
     {
-      ...limited("the call allows 1 s, the server takes 3 s", 10_000, Code.DeadlineExceeded, 1),
-      metadata: [{ method: "UnaryCall", key: "rpc-behavior", value: "sleep-3" }]
+      what: "the server takes no time",
+      methods: both,
+      mesh: timed(500),
+      expect: { ...toOnly({ EmptyCall: "main", UnaryCall: "main" }), _tag: "Routed" }
+    },
+    {
+      what: "the route of UnaryCall allows 0.5 s, the server takes 4 s",
+      methods: both,
+      metadata: sleeping(4),
+      mesh: timed(500),
+      expect: ending(Code.DeadlineExceeded)
+    },
+    {
+      what: "the route allows 10 s, the server takes 1 s",
+      methods: both,
+      metadata: sleeping(1),
+      mesh: timed(10_000),
+      expect: ending(0)
+    },
+    {
+      what: "the call allows 2 s, the server takes 4 s",
+      metadata: sleeping(4),
+      timeoutSeconds: 2,
+      mesh: timed(10_000),
+      expect: { _tag: "Statuses", of: { UnaryCall: Code.DeadlineExceeded } }
     }
   ]
 }
