@@ -38,6 +38,8 @@ export const long = [
   "packages/transport-filesystem/test/PlainYaml.test.ts",
   "examples/envoy/test/envoy.test.ts",
   "examples/envoy/test/heartbeat.test.ts",
+  "examples/interop/test/ours.test.ts",
+  "examples/interop/test/goControlPlane.test.ts",
   "packages/cli/test/mistakes.envoy.test.ts",
   "packages/cli/test/serve.test.ts",
   "packages/core/test/LargeRequest.test.ts",

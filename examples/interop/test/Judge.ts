@@ -243,7 +243,8 @@ const judge = ({ name, steps }: Scenario) =>
       const began = performance.now()
       const before = yield* failuresOfOurs
       yield* hosts.stop(step.stopped ?? [])
-      const { metadata = [], methods = ["UnaryCall"], timeoutSeconds = 20 } = step
+      // A machine that stands still for a minute fails no call.
+      const { metadata = [], methods = ["UnaryCall"], timeoutSeconds = 120 } = step
       yield* Effect.forEach(clients, ({ configure }) =>
         configure({ metadata, methods, timeoutMillis: timeoutSeconds * 1_000 })
       )

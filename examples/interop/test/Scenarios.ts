@@ -36,7 +36,7 @@ export interface Step {
   /** Default: `UnaryCall`. */
   readonly methods?: ReadonlyArray<Method>
   readonly metadata?: ReadonlyArray<Metadata>
-  /** How long a call may take. Default: 20. */
+  /** How long a call may take. Default: 120. */
   readonly timeoutSeconds?: number
   readonly expect: Expectation
   /** ★ What ours promises besides: no call fails between the last step and this one. */
@@ -294,17 +294,17 @@ const timeout: Scenario = {
       expect: ending(Code.DeadlineExceeded)
     },
     {
-      what: "the route allows 10 s, the server takes 1 s",
+      what: "the route allows 60 s, the server takes 1 s",
       methods: both,
       metadata: sleeping(1),
-      mesh: timed(10_000),
+      mesh: timed(60_000),
       expect: ending(0)
     },
     {
       what: "the call allows 2 s, the server takes 4 s",
       metadata: sleeping(4),
       timeoutSeconds: 2,
-      mesh: timed(10_000),
+      mesh: timed(60_000),
       expect: { _tag: "Statuses", of: { UnaryCall: Code.DeadlineExceeded } }
     }
   ]
