@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { once } from "node:events"
 import { createServer } from "node:net"
+import { performance } from "node:perf_hooks"
 import { fileURLToPath } from "node:url"
 import type { Configuration } from "../src/Calls.js"
 import type { LoadBalancerAccumulatedStatsResponse, LoadBalancerStatsResponse } from "../src/Testing.js"
@@ -47,16 +48,23 @@ export const title = (text: string): string =>
     )
   ].join("; ")
 
+/** Calls that were asked about. */
+interface Window {
+  readonly stats: LoadBalancerStatsResponse
+  /** Whether all of them ended in time. Those that did not are counted as failures. */
+  readonly isWhole: boolean
+}
+
 export interface InteropClient {
   readonly name: Program["name"]
   readonly configure: (configuration: Configuration) => Effect.Effect<void>
   /** Who answers the next so many calls. */
-  readonly next: (count: number) => Effect.Effect<LoadBalancerStatsResponse>
+  readonly next: (count: number) => Effect.Effect<Window>
   readonly accumulated: Effect.Effect<LoadBalancerAccumulatedStatsResponse>
 }
 
 /** A port that nobody has: the programs do not say which they got. */
-export const freePort: Effect.Effect<number> = Effect.promise(async () => {
+const freePort: Effect.Effect<number> = Effect.promise(async () => {
   const server = createServer().listen(0)
   await once(server, "listening")
   const address = server.address()
@@ -104,7 +112,12 @@ const start = (
     })
     return {
       name,
-      next: (count) => ask(() => statistics.getClientStats({ numRpcs: count, timeoutSec: windowSeconds })),
+      next: (count) =>
+        ask(async () => {
+          const began = performance.now()
+          const stats = await statistics.getClientStats({ numRpcs: count, timeoutSec: windowSeconds })
+          return { stats, isWhole: performance.now() - began < windowSeconds * 1_000 }
+        }),
       accumulated: ask(() => statistics.getClientAccumulatedStats({})),
       configure: ({ metadata, methods, timeoutMillis }) =>
         Effect.asVoid(

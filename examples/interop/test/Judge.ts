@@ -90,8 +90,8 @@ const routed = (client: InteropClient, what: string, of: Shares["of"]) =>
   Waiting.until(
     `calls of ${client.name} to go where they are to: ${what}`,
     client.next(glance),
-    (seen) =>
-      seen.numFailures === 0 && entries(of).every(([method, wanted]) => sameNames(answeredBy(seen, method), wanted)),
+    ({ stats }) =>
+      stats.numFailures === 0 && entries(of).every(([method, wanted]) => sameNames(answeredBy(stats, method), wanted)),
     { limit }
   )
 
@@ -102,10 +102,10 @@ const shares = (client: InteropClient, what: string, { inTurn: takesTurns = fals
     const isShared = methods.some(([, wanted]) => Object.keys(wanted).length > 1)
     const calls = takesTurns ? some : isShared ? many : few
     // A window that a busy machine cut short says nothing: the next one counts.
-    const seen = yield* Waiting.until(
+    const { stats: seen } = yield* Waiting.until(
       `${calls} calls of ${client.name}: ${what}`,
       client.next(calls),
-      ({ numFailures, rpcsByPeer }) => Distribution.total(rpcsByPeer) + numFailures >= calls,
+      ({ isWhole }) => isWhole,
       { limit }
     )
     const byMethod = new Map<Method, Counts>()

@@ -46,6 +46,7 @@ export interface Resources {
   readonly endpoints: ReadonlyArray<ClusterLoadAssignment>
 }
 
+const self = { configSourceSpecifier: { case: "self" as const, value: {} } }
 const ads = { configSourceSpecifier: { case: "ads" as const, value: {} } }
 
 const anyCall: Match = { pathSpecifier: { case: "prefix", value: "" } }
@@ -99,7 +100,7 @@ const cluster = (name: string, { maxRequests }: ClusterOf): Cluster =>
       ? {}
       : {
           circuitBreakers: { thresholds: [{ maxRequests }] },
-          lrsServer: { configSourceSpecifier: { case: "self" as const, value: {} } }
+          lrsServer: self
         })
   })
 

@@ -188,10 +188,12 @@ const matchingHeader = (what: string, header: HeaderInit, expect: Expectation): 
   metadata
 })
 
-const text = (matchPattern: NonNullable<StringInit["matchPattern"]>): HeaderInit => ({
-  name: "xds_md",
-  headerMatchSpecifier: { case: "stringMatch", value: { matchPattern } }
-})
+const text = (matchPattern: NonNullable<StringInit["matchPattern"]>, invertMatch = false): HeaderInit => {
+  const specifier = { case: "stringMatch", value: { matchPattern } } as const
+  return { name: "xds_md", headerMatchSpecifier: specifier, invertMatch }
+}
+const isPresent = { case: "presentMatch", value: true } as const
+const isInRange = { case: "rangeMatch", value: { start: 100n, end: 200n } } as const
 
 const headerMatching: Scenario = {
   name: "header_matching",
@@ -200,21 +202,9 @@ const headerMatching: Scenario = {
     matchingHeader("a whole value", text({ case: "exact", value: "exact_empty" }), emptyToOther),
     matchingHeader("a prefix", text({ case: "prefix", value: "exact_u" }), unaryToOther),
     matchingHeader("a suffix", text({ case: "suffix", value: "_empty" }), emptyToOther),
-    matchingHeader(
-      "presence",
-      { name: "xds_md_numeric", headerMatchSpecifier: { case: "presentMatch", value: true } },
-      unaryToOther
-    ),
-    matchingHeader(
-      "another value",
-      { ...text({ case: "exact", value: "exact_unary" }), invertMatch: true },
-      emptyToOther
-    ),
-    matchingHeader(
-      "a range",
-      { name: "xds_md_numeric", headerMatchSpecifier: { case: "rangeMatch", value: { start: 100n, end: 200n } } },
-      unaryToOther
-    ),
+    matchingHeader("presence", { name: "xds_md_numeric", headerMatchSpecifier: isPresent }, unaryToOther),
+    matchingHeader("another value", text({ case: "exact", value: "exact_unary" }, true), emptyToOther),
+    matchingHeader("a range", { name: "xds_md_numeric", headerMatchSpecifier: isInRange }, unaryToOther),
     matchingHeader("an expression", text({ case: "safeRegex", value: { regex: "exact_(e|f)mpty" } }), emptyToOther)
   ]
 }
