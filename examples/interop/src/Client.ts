@@ -67,13 +67,23 @@ GRPC_XDS_BOOTSTRAP_CONFIG, its content.
       const bootstrap = yield* Bootstrap.fromEnvironment
       const failed = yield* Deferred.make<never, CallFailed>()
       let hasSucceeded = false
+      // Of calls that fail one after the other the first is told.
+      const failing = new Set<Method>()
       const onEnd = (method: Method, outcome: Outcome): void => {
         if (given(flags.print_response)) {
           const end = outcome.reason === "" ? `, answered by ${outcome.hostname}` : `: ${outcome.reason}`
           process.stdout.write(`${method}: ${nameOf(outcome.status)}${end}\n`)
         }
-        if (outcome.isSuccess) hasSucceeded = true
-        else if (given(flags.fail_on_failed_rpc) && hasSucceeded) {
+        if (outcome.isSuccess) {
+          hasSucceeded = true
+          failing.delete(method)
+          return
+        }
+        if (!given(flags.print_response) && !failing.has(method)) {
+          process.stderr.write(`${method} fails: ${nameOf(outcome.status)}: ${outcome.reason}\n`)
+        }
+        failing.add(method)
+        if (given(flags.fail_on_failed_rpc) && hasSucceeded) {
           Deferred.unsafeDone(failed, new CallFailed({ method, outcome }))
         }
       }

@@ -17,7 +17,7 @@ import { service } from "./Mesh.js"
 import * as Process from "./Process.js"
 
 /** Calls of each method in a second. */
-const qps = 100
+const qps = 40
 
 export const script = (name: "Client" | "Server"): string =>
   fileURLToPath(new URL(`../dist/${name}.js`, import.meta.url))
@@ -60,6 +60,8 @@ export interface InteropClient {
   readonly configure: (configuration: Configuration) => Effect.Effect<void>
   /** Who answers the next so many calls. */
   readonly next: (count: number) => Effect.Effect<Window>
+  /** What it printed last. */
+  readonly lastWords: () => string
   readonly accumulated: Effect.Effect<LoadBalancerAccumulatedStatsResponse>
 }
 
@@ -112,11 +114,12 @@ const start = (
     })
     return {
       name,
+      lastWords: child.lastWords,
       next: (count) =>
         ask(async () => {
           const began = performance.now()
           const stats = await statistics.getClientStats({ numRpcs: count, timeoutSec: windowSeconds })
-          return { stats, isWhole: performance.now() - began < windowSeconds * 1_000 }
+          return { stats, isWhole: performance.now() - began < windowSeconds * 1_000 - 500 }
         }),
       accumulated: ask(() => statistics.getClientAccumulatedStats({})),
       configure: ({ metadata, methods, timeoutMillis }) =>

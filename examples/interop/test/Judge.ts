@@ -21,15 +21,14 @@ import type { Expectation, Scenario, Step } from "./Scenarios.js"
 import { scenarios } from "./Scenarios.js"
 
 /** Calls by which it is seen that a client has what was published. */
-const glance = 30
+const glance = 20
 
-/** Calls that are judged: of hosts that share them by chance, of hosts that take turns, and of one that has them all. */
-const many = 300
-const some = 120
-const few = 60
+/** Calls that are judged: those that are divided by chance, and those that are not. */
+const many = 200
+const few = 40
 
 /** What differs in counts of hosts that take turns: calls at both ends of a window, of several in flight. */
-const inTurn = 4
+const inTurn = 3
 
 /** How long a client may take to have what was published: only what never comes is a failure on a busy machine. */
 const limit = "100 seconds"
@@ -95,37 +94,50 @@ const routed = (client: InteropClient, what: string, of: Shares["of"]) =>
     { limit }
   )
 
-const shares = (client: InteropClient, what: string, { inTurn: takesTurns = false, of }: Shares) =>
+/** The next so many calls, none of which fails. */
+const answered = (client: InteropClient, what: string, calls: number) =>
   Effect.gen(function* () {
-    const methods = entries(of)
-    yield* routed(client, what, of)
-    const isShared = methods.some(([, wanted]) => Object.keys(wanted).length > 1)
-    const calls = takesTurns ? some : isShared ? many : few
     // A window that a busy machine cut short says nothing: the next one counts.
-    const { stats: seen } = yield* Waiting.until(
+    const { stats } = yield* Waiting.until(
       `${calls} calls of ${client.name}: ${what}`,
       client.next(calls),
       ({ isWhole }) => isWhole,
       { limit }
     )
+    expect(stats.numFailures, `${what}: calls of ${client.name} that failed; ${client.lastWords()}`).toBe(0)
+    return stats
+  })
+
+const merged = (all: ReadonlyArray<Counts>): Counts => {
+  const sum: Record<string, number> = {}
+  for (const counts of all) {
+    for (const [host, count] of Object.entries(counts)) sum[host] = (sum[host] ?? 0) + count
+  }
+  return sum
+}
+
+const shares = (client: InteropClient, what: string, { of, turns = 0 }: Shares) =>
+  Effect.gen(function* () {
+    const methods = entries(of)
+    yield* routed(client, what, of)
+    const isByChance = turns === 0 && methods.some(([, wanted]) => Object.keys(wanted).length > 1)
+    const windows = yield* Effect.replicateEffect(answered(client, what, isByChance ? many : few), Math.max(1, turns))
     const byMethod = new Map<Method, Counts>()
     const lines: Array<string> = []
-    expect({ client: client.name, what, failures: seen.numFailures }).toEqual({
-      client: client.name,
-      what,
-      failures: 0
-    })
     for (const [method, wanted] of methods) {
-      const counts = answeredBy(seen, method)
+      const each = windows.map((stats) => answeredBy(stats, method))
+      const counts = merged(each)
       byMethod.set(method, counts)
       const [chi, bound] = [Distribution.fromShares(counts, wanted), Distribution.boundOf(Object.keys(wanted).length)]
       const words = `${client.name} ${method}: ${inWords(counts)}`
       lines.push(bound === 0 ? words : `${words}; χ² ${chi.toFixed(2)}, below ${bound}`)
       expect(Object.keys(counts).sort(), `${what}: ${words}`).toEqual(Object.keys(wanted).sort())
       if (bound > 0) expect(chi, `${what}: χ² of ${words}`).toBeLessThan(bound)
-      const numbers = Object.values(counts)
-      if (takesTurns) {
-        expect(Math.max(...numbers) - Math.min(...numbers), `${what}: in turn: ${words}`).toBeLessThanOrEqual(inTurn)
+      if (turns === 0) continue
+      for (const window of each) {
+        const numbers = Object.keys(wanted).map((host) => window[host] ?? 0)
+        const spread = Math.max(...numbers) - Math.min(...numbers)
+        expect(spread, `${what}: in turn: ${client.name} ${method}: ${inWords(window)}`).toBeLessThanOrEqual(inTurn)
       }
     }
     return { client: client.name, byMethod, lines }
@@ -161,7 +173,7 @@ const statuses = (client: InteropClient, what: string, { of }: Statuses) =>
     yield* Waiting.until(`calls of ${client.name} to end as they are to: ${what}`, next(glance / 2), areSo, { limit })
     const byMethod = yield* next(few)
     const lines = methods.map((method) => `${client.name} ${method}: by status ${inWords(byMethod.get(method) ?? {})}`)
-    expect(areSo(byMethod), `${what}: ${lines.join("; ")}`).toBe(true)
+    expect(areSo(byMethod), `${what}: ${lines.join("; ")}; ${client.lastWords()}`).toBe(true)
     return { client: client.name, byMethod: new Map<Method, Counts>(), lines }
   })
 
@@ -179,7 +191,7 @@ const open = (client: InteropClient, what: string, { of }: Open) =>
     // another: it is the middle one of many looks that counts.
     const looks: Array<LoadBalancerAccumulatedStatsResponse> = []
     const before = yield* client.accumulated
-    const after = yield* later(client, methods, before, some, (look) => looks.push(look))
+    const after = yield* later(client, methods, before, few, (look) => looks.push(look))
     const lines = wanted.map(([method, most]) => {
       const refused = resultsSince(before, after, method)
       const middle = looks.map((look) => openOf(look, method)).sort((a, b) => a - b)[looks.length >> 1]
