@@ -64,6 +64,8 @@ export class Model {
   /** When the `vhds` of a route configuration changed last. */
   readonly resourced = new Map<string, number>()
   private readonly history = new Map<string, Array<Since<ReadonlyMap<number, Known>>>>()
+  /** Route configuration and number of an alias → number of its virtual host. */
+  private readonly aliases = new Map<string, number>()
   private generation = 0
 
   constructor(private readonly now: () => number) {
@@ -82,9 +84,23 @@ export class Model {
   }
 
   /** A virtual host, or another version of it. */
-  knowOne(routes: string, number: number, domains = [`s${number}.x`, `a${number}.x`, `*.w${number}.x`]): void {
+  knowOne(routes: string, number: number): void {
     const hosts = new Map(this.known.get(routes))
+    const aliases = numbers.filter((each) => this.aliasOf(routes, each) === number).map((each) => `a${each}.x`)
+    const domains = [`s${number}.x`, ...aliases, `*.w${number}.x`]
     this.know(routes, hosts.set(number, { generation: ++this.generation, domains }))
+  }
+
+  /** The alias `a<number>.x` is another virtual host's from now on. */
+  moveAlias(routes: string, number: number): void {
+    const from = this.aliasOf(routes, number)
+    const to = (from + 1) % numbers.length
+    this.aliases.set(`${routes}/${number}`, to)
+    for (const each of [from, to]) if (this.known.get(routes)?.has(each) === true) this.knowOne(routes, each)
+  }
+
+  private aliasOf(routes: string, number: number): number {
+    return this.aliases.get(`${routes}/${number}`) ?? number
   }
 
   forget(routes: string, number: number): void {
@@ -171,7 +187,7 @@ export class ToldScopes {
       if (each.from > covered) return true
       covered = Math.max(covered, each.to)
     }
-    return covered < to || this.during(tenant, from, to).length === 0
+    return covered <= to
   }
 
   /** All that was said of a tenant. */

@@ -336,10 +336,7 @@ const play = (seed: number) =>
         else model.knowOne(routes, number)
       } else if (chance < 0.55) model.knowOne(routes, number)
       else if (chance < 0.7) {
-        // A domain moves to another virtual host.
-        const other = (number + 1) % numbers.length
-        model.knowOne(routes, number, [`s${number}.x`, `*.w${number}.x`])
-        model.knowOne(routes, other, [`s${other}.x`, `a${other}.x`, `a${number}.x`, `*.w${other}.x`])
+        model.moveAlias(routes, number)
       } else {
         // Another writer takes it out of the store; the resolver still has it.
         for (const host of vocabulary) if (model.find(routes, host) === number) plane.excuse(routes, host, "removed")
@@ -509,8 +506,7 @@ const play = (seed: number) =>
       yield* askAll(hosts)
       for (const routes of routeConfigurations) {
         if (!model.known.get(routes)?.has(number)) continue
-        const domains = model.known.get(routes)?.get(number)?.domains
-        if (number < 2) model.knowOne(routes, number, domains === undefined ? undefined : [...domains])
+        if (number < 2) model.knowOne(routes, number)
         else model.forget(routes, number)
         yield* push(routes)
       }
