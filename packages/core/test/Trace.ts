@@ -29,7 +29,7 @@
  * type, and after `ack` and `nack` the names of the request before. `nonce=`, `version=` and `type=` say otherwise.
  *
  * A resource is `name=content`, then, in any order, `(alias other)`, `>assignment` for a cluster of type EDS, `>collection` for
- * an assignment with a locality of LEDS, `~10s` for a TTL, `@label` for a version, `+vhds` for a route configuration with VHDS. `version=label` labels the type.
+ * an assignment with a locality of LEDS, `>key` for a scope, `~10s` for a TTL, `@label` for a version, `+vhds` for a route configuration with VHDS. `version=label` labels the type.
  *
  * `a={1:env=prod,2:!env}` has variants (TP2): each a content and its constraints, of which all hold: `1:env=prod&!version`. What a client
  * gets and loses of them is `a=1{env=prod}`.
@@ -148,9 +148,15 @@ const withError = ({ content, name, typeUrl }: ResourceSpec): Resource => {
 const constraintsOf = (bytes: Uint8Array | undefined): string =>
   bytes === undefined ? "" : `{${DynamicParameters.toText(DynamicParameters.decode(bytes)).replaceAll(" ", "")}}`
 
-/** With a locality whose endpoints are a collection, if it is an assignment. */
+/** With a locality whose endpoints are a collection, if it is an assignment; with a key, if it is a scope. */
 const resourceOf = (spec: ResourceSpec): Resource => {
   const { assignment: collection, ...plain } = spec
+  if (collection !== undefined && ResourceType.isOf(spec.typeUrl, ResourceType.ScopedRouteConfiguration)) {
+    // key.fragments.string_key
+    const key = fieldOf(3, fieldOf(1, fieldOf(1, utf8(collection))))
+    const value = new Uint8Array([...toResource(plain).value, ...key])
+    return Either.getOrThrow(Resources.make({ ...spec, value }))
+  }
   if (collection === undefined || spec.typeUrl !== ResourceType.ClusterLoadAssignment.typeUrl) return toResource(spec)
   const resource = toResource(plain)
   // endpoints.leds_cluster_locality_config.leds_collection_name

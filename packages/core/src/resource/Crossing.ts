@@ -25,7 +25,10 @@ export interface Difference {
   readonly touched: ReadonlyMap<string, number>
   /** Those of `touched` that match many hosts: a request for a matching host may be concerned, too. */
   readonly domains: ReadonlyArray<string>
-  /** Removed resources whose name or alias now belongs to another resource; see `ResourceSet.isReplaced`. */
+  /**
+   * Removed resources whose name or alias now belongs to another resource, see `ResourceSet.isReplaced`, and scopes whose key does,
+   * see `ScopeKey.takenBy`.
+   */
   readonly replaced: ReadonlySet<string>
 }
 

@@ -16,6 +16,7 @@ import { isSame } from "./Cursor.js"
 import type { Resource } from "./Resource.js"
 import type { ResourceSet } from "./ResourceSet.js"
 import * as ResourceSets from "./ResourceSet.js"
+import * as ScopeKey from "./ScopeKey.js"
 import * as VirtualHostDiscovery from "./VirtualHostDiscovery.js"
 
 export type { Difference } from "./Crossing.js"
@@ -142,6 +143,13 @@ const compare = function* (self: ResourceSet, since: Cursor): Steps.Steps<Differ
       if (!touched.has(name)) continue
       touch(alias)
       if (removed.has(name) && ResourceSets.isOwned(self, alias)) replace(name)
+    }
+  }
+  if (removed.size > 0) {
+    const isTaken = yield* ScopeKey.takenBy(self.typeUrl, changed)
+    for (const [name, before] of removed) {
+      if (before !== undefined && isTaken(before)) replace(name)
+      if (++count % Steps.atOnce === 0) yield
     }
   }
   const domains = ResourceType.isOf(self.typeUrl, ResourceType.VirtualHost)

@@ -5,7 +5,10 @@
  * @since 0.1.0
  */
 import { WireType } from "@bufbuild/protobuf/wire"
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as Steps from "../Steps.js"
 import { fields } from "../wire/Wire.js"
+import type { Resource } from "./Resource.js"
 
 /** envoy.config.route.v3.ScopedRouteConfiguration */
 const KEY = 3
@@ -103,4 +106,33 @@ const textOf = (fragment: Uint8Array): string => {
     return true
   })
   return text
+}
+
+/**
+ * Tells of a removed scope whether one of the changed scopes has its key now. ★ Such a scope must go in the same response: a client
+ * that still has it rejects the other one, which would not be sent again. Resources of other types have no keys.
+ *
+ * @since 0.1.0
+ */
+export const takenBy = function* (
+  typeUrl: string,
+  changed: ReadonlyArray<Pick<Resource, "value">>
+): Steps.Steps<(removed: Pick<Resource, "value">) => boolean> {
+  if (changed.length === 0 || !ResourceType.isOf(typeUrl, ResourceType.ScopedRouteConfiguration)) return () => false
+  const taken = new Set<string>()
+  let count = 0
+  for (const each of changed) {
+    for (const key of legible(each)) taken.add(key)
+    if (++count % Steps.atOnce === 0) yield
+  }
+  return (removed) => legible(removed).some((key) => taken.has(key))
+}
+
+/** The keys of a scope; none if it is malformed: a client rejects it for that. */
+const legible = ({ value }: Pick<Resource, "value">): ReadonlyArray<string> => {
+  try {
+    return keysOf(value)
+  } catch {
+    return []
+  }
 }

@@ -12,6 +12,7 @@ import * as Cursor from "../resource/Cursor.js"
 import * as HeldVersions from "../resource/HeldVersions.js"
 import type { Resource } from "../resource/Resource.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
+import * as ScopeKey from "../resource/ScopeKey.js"
 import * as Steps from "../Steps.js"
 import * as Response from "../wire/Response.js"
 import * as AskedAliases from "./AskedAliases.js"
@@ -130,6 +131,10 @@ export const flush = function* (
     if (advanced) pendingRemovals = yield* PendingRemovals.leaving(pendingRemovals, self.sent, changes.gone)
     // The resources of this response are what the client has from now on.
     const sent = new Set(resources.flatMap((each) => [each.name, ...AskedAliases.askedAliases(self, set, each)]))
+    const isTaken = yield* ScopeKey.takenBy(
+      self.typeUrl,
+      pendingRemovals.size > 0 && advanced ? resources : noResources
+    )
     const back: Array<string> = []
     let count = 0
     for (const [name, { resource }] of pendingRemovals) {
@@ -142,8 +147,10 @@ export const flush = function* (
       }
       // The client may know it by the requested name or by its own: both are removed.
       else if (isRemoved(removals, name)) gone.push(name)
-      // A resource whose name belongs to another one now is removed together with that change.
-      else if (advanced && resource !== undefined && ResourceSet.isReplaced(set, resource)) gone.push(name)
+      // A resource whose name or key belongs to another one now is removed together with that change.
+      else if (advanced && resource !== undefined && (ResourceSet.isReplaced(set, resource) || isTaken(resource))) {
+        gone.push(name)
+      }
     }
     pendingRemovals = yield* PendingRemovals.withoutMany(
       pendingRemovals,

@@ -9,6 +9,7 @@ import * as HashSet from "effect/HashSet"
 import * as Cursor from "../resource/Cursor.js"
 import type { Resource } from "../resource/Resource.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
+import * as ScopeKey from "../resource/ScopeKey.js"
 import * as Steps from "../Steps.js"
 import * as Response from "../wire/Response.js"
 import * as CursorAdvance from "./CursorAdvance.js"
@@ -123,12 +124,15 @@ const flushFullState = function* (
   const isAllAsked = HashSet.size(self.requested) === HashMap.size(self.names)
   const base = wild ? yield* ResourceSet.listing(set) : isAllAsked ? asked : yield* named(set, namesOf(self.names))
   const kept: Array<Resource> = []
+  const isTaken = yield* ScopeKey.takenBy(self.typeUrl, leaving.size > 0 ? changes.changed : [])
   const pendingRemovals = new Map<string, Subscriptions.PendingRemoval>()
   let count = 0
   for (const [name, each] of leaving) {
     if (++count % Steps.atOnce === 0) yield
     // A resource that the log no longer has cannot be kept: this response removes it.
     if (each.resource === undefined || isRemoved(removals, name)) continue
+    // Two scopes with one key in one response would be rejected.
+    if (isTaken(each.resource)) continue
     if (ResourceSet.get(set, name) !== undefined) continue
     pendingRemovals.set(name, each)
     kept.push(each.resource)
