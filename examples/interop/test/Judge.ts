@@ -247,18 +247,18 @@ const failuresOf = ({ numRpcsFailedByMethod }: LoadBalancerAccumulatedStatsRespo
 
 class World extends Context.Tag("World")<
   World,
-  { readonly controlPlane: ControlPlane; readonly clients: ReadonlyArray<InteropClient> }
+  { readonly name: string; readonly controlPlane: ControlPlane; readonly clients: ReadonlyArray<InteropClient> }
 >() {}
 
 const judge = ({ name, steps }: Scenario) =>
   Effect.gen(function* () {
-    const { clients, controlPlane } = yield* World
+    const { clients, controlPlane, name: plane } = yield* World
     const hosts = yield* Hosts.start(Array.from(new Set(steps.flatMap(({ mesh }) => Mesh.hostsOf(mesh)))))
     const failuresOfOurs = Effect.forEach(
       clients.filter((client) => client.name === "ours"),
       ({ accumulated }) => accumulated
     ).pipe(Effect.map((looks) => looks.reduce((sum, look) => sum + failuresOf(look), 0)))
-    const report = [name]
+    const report = [`${name} on ${plane}`]
     for (const step of steps) {
       const began = performance.now()
       const before = yield* failuresOfOurs
@@ -286,20 +286,37 @@ const judge = ({ name, steps }: Scenario) =>
     console.log(report.join("\n"))
   }).pipe(Effect.scoped)
 
-/** Declares a test for each scenario. */
-export const tests = (name: string, controlPlane: Effect.Effect<ControlPlane, never, Scope.Scope>): void => {
+class Worlds extends Context.Tag("Worlds")<Worlds, ReadonlyArray<Context.Tag.Service<World>>>() {}
+
+/** Declares a test for each scenario, on all control planes at once: the clients wait more than they compute. */
+export const tests = (
+  controlPlanes: Readonly<Record<string, Effect.Effect<ControlPlane, never, Scope.Scope>>>
+): void => {
   const live = Layer.scoped(
-    World,
-    Effect.gen(function* () {
-      const plane = yield* controlPlane
-      // The clients find something at their start.
-      yield* plane.publish(Mesh.resources({ routes: [], clusters: {} }, () => 0))
-      return { controlPlane: plane, clients: yield* Clients.startAll(plane.address) }
-    })
+    Worlds,
+    Effect.forEach(
+      Object.entries(controlPlanes),
+      ([name, make]) =>
+        Effect.gen(function* () {
+          const controlPlane = yield* make
+          // The clients find something at their start.
+          yield* controlPlane.publish(Mesh.resources({ routes: [], clusters: {} }, () => 0))
+          return { name, controlPlane, clients: yield* Clients.startAll(controlPlane.address) }
+        }),
+      { concurrency: "unbounded" }
+    )
   ).pipe(Layer.provideMerge(Logger.minimumLogLevel(LogLevel.Warning)))
-  layer(live, { excludeTestServices: true, timeout: "4 minutes" })(name, (it) => {
+  const names = Object.keys(controlPlanes).join(" and ")
+  layer(live, { excludeTestServices: true, timeout: "4 minutes" })(`interop test clients on ${names}`, (it) => {
     for (const scenario of scenarios) {
-      it.effect(Clients.title(`${scenario.name}: ${scenario.title}`), () => judge(scenario))
+      it.effect(Clients.title(`${scenario.name}: ${scenario.title}`), () =>
+        Effect.flatMap(Worlds, (worlds) =>
+          Effect.forEach(worlds, (world) => Effect.provideService(judge(scenario), World, world), {
+            concurrency: "unbounded",
+            discard: true
+          })
+        )
+      )
     }
   })
 }

@@ -112,14 +112,15 @@ it.live("a client and servers that are started by hand find each other", () =>
       createGrpcTransport({ baseUrl: `http://127.0.0.1:${yield* port(client)}` })
     )
     const stats = yield* Waiting.until(
-      "answers of both servers, to both methods",
+      "answers of both servers, and to both methods",
       () => statistics.getClientStats({ numRpcs: 40, timeoutSec: 60 }),
-      ({ numFailures, rpcsByMethod }) =>
-        numFailures === 0 && Object.values(rpcsByMethod).every(({ rpcsByPeer }) => Object.keys(rpcsByPeer).length === 2)
+      // Hosts and methods take turns: all calls of a method may go to one host.
+      ({ numFailures, rpcsByMethod, rpcsByPeer }) =>
+        numFailures === 0 && Object.keys(rpcsByPeer).length === 2 && Object.keys(rpcsByMethod).length === 2
     )
     expect(Object.keys(stats.rpcsByMethod).sort()).toEqual(["EmptyCall", "UnaryCall"])
     expect(Distribution.total(stats.rpcsByPeer)).toBe(40)
-    yield* Waiting.eventually(() => expect(client.printed()).toContain("UnaryCall: OK, answered by a"))
+    yield* Waiting.eventually(() => expect(client.printed().join("\n")).toMatch(/UnaryCall: OK, answered by [ab]/))
 
     // Calls that fail as they are to succeed, and the other way round.
     const failing = ["--metadata=UnaryCall:rpc-behavior:error-code-5", "--fail_on_failed_rpc=true"]

@@ -1,4 +1,4 @@
-/** The same clients on go-control-plane. */
+/** The interop test clients on our control plane and on go-control-plane. */
 import * as Peer from "@effect-xds/testing/PeerProgram"
 import { it } from "@effect/vitest"
 import * as ControlPlanes from "./ControlPlanes.js"
@@ -7,7 +7,8 @@ import * as Judge from "./Judge.js"
 const peer = Peer.forTest("go-control-plane")
 
 if (peer._tag === "Present") {
-  Judge.tests("interop test clients on go-control-plane", ControlPlanes.goControlPlane(peer.path))
+  Judge.tests({ ours: ControlPlanes.ours, "go-control-plane": ControlPlanes.goControlPlane(peer.path) })
 } else {
   it.skip(Peer.title("interop test clients on go-control-plane", peer), () => undefined)
+  Judge.tests({ ours: ControlPlanes.ours })
 }
