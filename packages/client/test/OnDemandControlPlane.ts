@@ -13,7 +13,7 @@ import type { Model } from "./OnDemandModel.js"
 import { routeConfigurations, scopeNames, vocabulary } from "./OnDemandModel.js"
 
 /** The group of all clients. */
-export const group = "edge"
+const group = "edge"
 
 /** Hosts that the resolver made, at most. */
 export const maxHosts = 6

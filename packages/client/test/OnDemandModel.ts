@@ -24,7 +24,7 @@ export const vocabulary: ReadonlyArray<string> = [
   "given.x"
 ]
 
-export type Source = "ads" | "self"
+type Source = "ads" | "self"
 
 /** A virtual host of the resolver. */
 interface Known {
@@ -50,7 +50,7 @@ interface Since<A> {
   readonly value: A
 }
 
-export const matches = (domain: string, host: string): boolean =>
+const matches = (domain: string, host: string): boolean =>
   domain.startsWith("*") ? host.length >= domain.length && host.endsWith(domain.slice(1)) : domain === host
 
 export const covers = (domains: ReadonlyArray<string>, host: string): boolean =>
