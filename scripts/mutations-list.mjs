@@ -8009,5 +8009,26 @@ export const mutations = [
     file: "server/ResponseParts.ts",
     line: "if (fits === undefined && (yield* isWithin())) return response",
     becomes: "if (fits === false || (yield* isWithin())) return response"
+  },
+  {
+    fault: "a pause of the process longer than the timeout of a ping ends every connection",
+    file: "packages/transport-connect/src/grpc/Keepalive.ts",
+    by: "packages/transport-connect/test/Keepalive.test.ts",
+    line: "const parts = 10",
+    becomes: "const parts = 1"
+  },
+  {
+    fault: "a peer that sends, and whose answers to pings are late, is given up",
+    file: "packages/transport-connect/src/grpc/Keepalive.ts",
+    by: "packages/transport-connect/test/Keepalive.test.ts",
+    line: "session.destroyed || session.socket.bytesRead !== read",
+    becomes: "session.destroyed"
+  },
+  {
+    fault: "a ping that is not sent counts as answered",
+    file: "packages/transport-connect/src/grpc/Keepalive.ts",
+    by: "packages/transport-connect/test/Keepalive.test.ts",
+    line: "if (error === null) onAnswer()",
+    becomes: "if (error !== undefined) onAnswer()"
   }
 ]

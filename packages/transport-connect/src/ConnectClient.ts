@@ -37,7 +37,10 @@ import * as ServerAddress from "./client/ServerAddress.js"
 export interface KeepaliveOptions {
   /** The time between pings. Default: 5 minutes; grpc-go servers end connections that ping more often. */
   readonly interval?: Duration.DurationInput | undefined
-  /** How long a ping may be unanswered before the connection is ended. Default: 20 seconds. */
+  /**
+   * How long nothing at all may come after a ping before the connection is ended. A pause of this process counts as a
+   * tenth of it at most. Default: 20 seconds.
+   */
   readonly timeout?: Duration.DurationInput | undefined
 }
 

@@ -56,7 +56,10 @@ export type HttpServer = Mounting.HttpServer
 export interface KeepaliveOptions {
   /** The time between pings. Default: 30 seconds. */
   readonly interval?: Duration.DurationInput | undefined
-  /** How long a ping may be unanswered before the connection is ended. Default: 10 seconds. */
+  /**
+   * How long nothing at all may come after a ping before the connection is ended. A pause of this process counts as a
+   * tenth of it at most. Default: 10 seconds.
+   */
   readonly timeout?: Duration.DurationInput | undefined
 }
 

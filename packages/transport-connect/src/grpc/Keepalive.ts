@@ -4,7 +4,7 @@ import type { Http2Session } from "node:http2"
 export interface Options {
   /** Milliseconds between pings. */
   readonly interval: number
-  /** Milliseconds until an unanswered ping ends the connection. */
+  /** Milliseconds without a byte from the peer after a ping, which end the connection. */
   readonly timeout: number
   /** Whether to ping now. Default: always. */
   readonly isWanted?: () => boolean
@@ -12,20 +12,38 @@ export interface Options {
   readonly onLost: (reason: string) => void
 }
 
+/**
+ * The parts of the timeout. Timers run before sockets are read, so after a pause of this process (a stopped process, a
+ * machine that slept, long work) a single timer would find its time over while the answer lies in the socket, and all
+ * connections would be given up at once. In parts, a pause counts as one of them, however long it was.
+ */
+const parts = 10
+
 /** Starts the pings; the result stops them. */
 export const start = (session: Http2Session, { interval, isWanted, onLost, timeout }: Options): (() => void) => {
   let waiting: NodeJS.Timeout | undefined
-  // Node 20 may never return from destroy() within a stream's event; from a timer, as here, it does.
-  const onTimeout = (): void => {
-    onLost(`no answer to a ping in ${timeout} ms`)
-    session.destroy()
+  const onAnswer = (): void => {
+    clearTimeout(waiting)
+    waiting = undefined
+  }
+  const wait = (left: number, read: number): void => {
+    waiting = setTimeout(() => {
+      // Any byte shows that the peer is there: its answer may come after megabytes on a slow line.
+      if (session.destroyed || session.socket.bytesRead !== read) onAnswer()
+      else if (left > 1) wait(left - 1, read)
+      else {
+        onLost(`no answer to a ping in ${timeout} ms`)
+        // Node 20 may never return from destroy() within a stream's event; from a timer, as here, it does.
+        session.destroy()
+      }
+    }, timeout / parts)
   }
   const pings = setInterval(() => {
     if (waiting !== undefined || session.destroyed || isWanted?.() === false) return
-    waiting = setTimeout(onTimeout, timeout)
-    session.ping(() => {
-      clearTimeout(waiting)
-      waiting = undefined
+    wait(parts, session.socket.bytesRead)
+    // A ping that Node does not send, because too many are unanswered, is no answer.
+    session.ping((error) => {
+      if (error === null) onAnswer()
     })
   }, interval)
   return () => {
