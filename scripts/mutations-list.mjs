@@ -8030,5 +8030,12 @@ export const mutations = [
     by: "packages/transport-connect/test/Keepalive.test.ts",
     line: "if (error === null) onAnswer()",
     becomes: "if (error !== undefined) onAnswer()"
+  },
+  {
+    fault: "a deadline that passed while the process was paused is due before what came meanwhile is read",
+    file: "packages/transport-node/src/Alarm.ts",
+    by: "packages/transport-node/test/Alarm.test.ts",
+    line: "now() > end + pause ? Effect.sleep(grace) : Effect.void",
+    becomes: "now() < end ? Effect.sleep(grace) : Effect.void"
   }
 ]
