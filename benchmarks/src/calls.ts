@@ -1,5 +1,5 @@
 /**
- * `node benchmarks/dist/calls.js [--rounds 15] [--only cost,memory,last]`: what a unary call through xDS costs a client, beside
+ * `node benchmarks/dist/calls.js [--rounds 15] [--only cost,memory,last] [--profile FOLDER]`: what a unary call through xDS costs a client, beside
  * Connect's own transport and beside grpc-js with and without xDS; the memory of 1 000 endpoints; and the time from the control
  * plane's update to the last call to an endpoint that it took away. Each client, each server and the control plane is a
  * process of its own; the clients are measured by turns, a batch each.
@@ -15,7 +15,8 @@ const { values } = parseArgs({
   options: {
     rounds: { type: "string", default: "15" },
     only: { type: "string", default: "cost,memory,last" },
-    endpoints: { type: "string", default: "1000" }
+    endpoints: { type: "string", default: "1000" },
+    profile: { type: "string" }
   }
 })
 const rounds = Math.max(1, Number(values.rounds))
@@ -51,8 +52,20 @@ const decode = {
   memory: Schema.decodeUnknownSync(Schema.Struct({ heapBytes: Schema.Number, residentBytes: Schema.Number }))
 }
 
+/** With `--profile FOLDER` each process writes a CPU profile into it. */
+const profiled = (file: string): ReadonlyArray<string> =>
+  values.profile === undefined
+    ? []
+    : [
+        "--cpu-prof",
+        "--cpu-prof-interval=200",
+        `--cpu-prof-name=${file}-${++started}.cpuprofile`,
+        `--cpu-prof-dir=${values.profile}`
+      ]
+let started = 0
+
 const child = (title: string, file: string, env: Readonly<Record<string, string>> = {}): Child =>
-  new Child(title, process.execPath, [join(import.meta.dirname, "callers", `${file}.js`)], {
+  new Child(title, process.execPath, [...profiled(file), join(import.meta.dirname, "callers", `${file}.js`)], {
     NODE_ENV: "production",
     ...env
   })

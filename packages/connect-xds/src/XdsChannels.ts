@@ -92,8 +92,8 @@ export interface XdsChannel {
   readonly authorityOf: (endpoint: Endpoint, selected: Selected) => string
   /** What became of an attempt at an endpoint. */
   readonly report: (endpoint: Endpoint, outcome: Outcome | undefined) => void
-  /** The headers of an answer: they may say that the endpoint is to get no more calls. */
-  readonly hear: (endpoint: Endpoint, headers: Headers) => void
+  /** An answer: its headers may say that the endpoint is to get no more calls. */
+  readonly hear: (endpoint: Endpoint, answer: { readonly header: Headers }) => void
   /** The servers that resources come from. */
   readonly servers: () => ReadonlyArray<ServerConnection>
 }
@@ -227,8 +227,9 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, XdsCl
             report: ({ member }, outcome) => {
               if (member !== undefined && outcome !== undefined) members.report(member, outcome)
             },
-            hear: ({ member }, headers) => {
-              if (member !== undefined && headers.has(immediateFailure)) members.passiveFailure(member)
+            hear: ({ member }, answer) => {
+              // Headers are made when they are looked at.
+              if (member !== undefined && answer.header.has(immediateFailure)) members.passiveFailure(member)
             },
             servers: () => Effect.runSync(client.connections)
           }

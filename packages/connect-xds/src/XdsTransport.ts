@@ -15,6 +15,7 @@ import * as GrpcWeb from "@connectrpc/connect/protocol-grpc-web"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Calls from "./internal/Calls.js"
+import * as GrpcUnary from "./internal/GrpcUnary.js"
 import type { TargetError } from "./Target.js"
 import { XdsChannels } from "./XdsChannels.js"
 
@@ -96,7 +97,12 @@ export const make = ({
       // The first of the list is the outermost.
       interceptors: [...interceptors, calls.interceptor]
     }
-    return withDeadlines(transportOf(protocol, options), defaultTimeoutMs)
+    const transport = withDeadlines(transportOf(protocol, options), defaultTimeoutMs)
+    if (protocol !== "grpc") return transport
+    return {
+      ...transport,
+      unary: GrpcUnary.make({ ...options, interceptors, calls, defaultTimeout: defaultTimeoutMs })
+    }
   })
 
 const transportOf = (protocol: Protocol, options: CommonTransportOptions): Transport => {

@@ -9,7 +9,6 @@ export class Attempt {
   private stream: CallStream | undefined
   private isReserved = true
   private isAnswered = false
-  private hasResponse = false
   /** `grpc-status`; empty if there is none. */
   private status = ""
 
@@ -34,27 +33,25 @@ export class Attempt {
       headers[":scheme"] = this.connection.scheme
       const stream = this.connection.open(headers)
       this.stream = stream
-      stream.once("response", (_: IncomingHttpHeaders, flags: number) => {
-        this.hasResponse = true
-        if ((flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0) this.isAnswered = true
-      })
-      stream.once("trailers", (trailers: IncomingHttpHeaders) => {
-        this.isAnswered = true
-        this.status = String(trailers["grpc-status"] ?? "")
-      })
-      stream.once("end", () => {
-        this.isAnswered = true
-      })
-      stream.once("close", () => {
-        // ★ Closed without an answer and without an error: the codec would wait for ever.
-        if (!this.isAnswered && !this.hasResponse && stream.errored === null) {
-          stream.emit("error", new Error("the stream was closed without an answer"))
-        }
-      })
       return stream
     } finally {
       this.release()
     }
+  }
+
+  /** The headers of the answer came. `flags`: those of HTTP/2. */
+  onResponse(flags: number): void {
+    if ((flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0) this.isAnswered = true
+  }
+
+  onTrailers(trailers: IncomingHttpHeaders): void {
+    this.isAnswered = true
+    this.status = String(trailers["grpc-status"] ?? "")
+  }
+
+  /** What the server sent was read to its end. */
+  onEnd(): void {
+    this.isAnswered = true
   }
 
   /** Calls when the stream is closed and what came on it was read, if it is read. */

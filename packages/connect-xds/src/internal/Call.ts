@@ -22,7 +22,7 @@ export interface Request {
   readonly waitForReady: boolean
   /** Milliseconds; `undefined`: the caller waits as long as it takes. */
   readonly timeout: number | undefined
-  readonly signal: AbortSignal
+  readonly signal: AbortSignal | undefined
   readonly onOver?: (() => void) | undefined
 }
 
@@ -51,12 +51,12 @@ const retryCodes: ReadonlyMap<Code, RetryPolicy.RetryCode> = new Map([
 const maxUnsent = 10
 
 export class Call<C extends Connection = EndpointConnection> implements Caller<C> {
-  /** Aborted when the caller gives up, and at the deadline. */
-  readonly signal: AbortSignal
+  /** Called when the caller gives up, and at the deadline. */
+  onGivenUp: ((error: ConnectError) => void) | undefined
   /** Attempts that count, so far. */
   attempts = 0
   private readonly started: number
-  private readonly controller: AbortController | undefined
+  private controller: AbortController | undefined
   private readonly id: number
   private readonly drawn: Array<number> = []
   private deadline = Number.POSITIVE_INFINITY
@@ -64,7 +64,9 @@ export class Call<C extends Connection = EndpointConnection> implements Caller<C
   private sent: Sent<C> | undefined
   private failure: ConnectError | undefined
   private waiter: { readonly resolve: () => void; readonly reject: (error: ConnectError) => void } | undefined
+  private isBegun = false
   private isOver = false
+  private wasGivenUp = false
   private isStreaming = false
   private wasRefused = false
   private unsent = 0
@@ -80,12 +82,10 @@ export class Call<C extends Connection = EndpointConnection> implements Caller<C
     const draw = (n: number): number => (this.drawn[n] ??= environment.random())
     this.id = driver.call({ path, headers, waitForReady, timeout, draw }, this)
     // ★ The route's limit counts from the beginning, over waiting and all attempts (A31).
-    const limit = this.limit()
-    this.controller = limit === Number.POSITIVE_INFINITY && this.sent !== undefined ? undefined : new AbortController()
-    this.signal = this.controller?.signal ?? signal
-    if (signal.aborted) this.onAbort()
-    else signal.addEventListener("abort", this.onAbort, { once: true })
-    this.setDeadline(limit)
+    this.isBegun = true
+    this.setDeadline(this.limit())
+    if (signal?.aborted === true) this.onAbort()
+    else signal?.addEventListener("abort", this.onAbort, { once: true })
   }
 
   /** Where it goes. Rejects when the call is over instead. */
@@ -95,6 +95,23 @@ export class Call<C extends Connection = EndpointConnection> implements Caller<C
       if (this.sent !== undefined) return this.sent
       await this.waiting()
     }
+  }
+
+  /** Whether the caller gave it up, or its deadline came. */
+  get isGivenUp(): boolean {
+    return this.wasGivenUp
+  }
+
+  /** Aborted when it is given up. Made when it is asked for: one for each call costs as much as the call. */
+  get signal(): AbortSignal {
+    const { signal } = this.request
+    if (this.controller === undefined) {
+      // Without a deadline nobody but the caller gives it up.
+      if (signal !== undefined && this.deadline === Number.POSITIVE_INFINITY && this.sent !== undefined) return signal
+      this.controller = new AbortController()
+      if (this.wasGivenUp) this.controller.abort(this.failure)
+    }
+    return this.controller.signal
   }
 
   /** Why it ended, if that was not by the answer of a server. */
@@ -110,7 +127,7 @@ export class Call<C extends Connection = EndpointConnection> implements Caller<C
   /** Whether to make another attempt after this one, which is then to be placed; it waits for the time that is due. */
   async again({ code, isCommitted, isRefused, isUnsent, pushback }: Failure): Promise<boolean> {
     const selected = this.sent?.selected
-    if (this.isOver || isCommitted || this.signal.aborted || selected === undefined) return false
+    if (this.isOver || isCommitted || this.wasGivenUp || selected === undefined) return false
     if ((isUnsent && this.unsent < maxUnsent) || (isRefused && !this.wasRefused)) {
       // It does not count (A6).
       if (isUnsent) this.unsent++
@@ -140,7 +157,7 @@ export class Call<C extends Connection = EndpointConnection> implements Caller<C
     if (this.isOver) return
     this.isOver = true
     this.stopTimer()
-    this.request.signal.removeEventListener("abort", this.onAbort)
+    this.request.signal?.removeEventListener("abort", this.onAbort)
     this.driver.over(this.id, outcome)
     this.request.onOver?.()
   }
@@ -151,7 +168,7 @@ export class Call<C extends Connection = EndpointConnection> implements Caller<C
 
   onSend(sent: Sent<C>): void {
     this.sent = sent
-    if (this.controller !== undefined) this.setDeadline(sent.selected.timeout)
+    if (this.isBegun) this.setDeadline(sent.selected.timeout)
     this.waiter?.resolve()
   }
 
@@ -185,14 +202,16 @@ export class Call<C extends Connection = EndpointConnection> implements Caller<C
   }
 
   private readonly onAbort = (): void => {
-    const reason: unknown = this.request.signal.reason
+    const reason: unknown = this.request.signal?.reason
     this.give(ConnectError.from(reason, Code.Canceled))
   }
 
   /** Ends it with this error. */
   private give(error: ConnectError): void {
     this.failure ??= error
+    this.wasGivenUp = true
     this.controller?.abort(error)
+    this.onGivenUp?.(error)
     this.waiter?.reject(error)
     if (this.isStreaming) this.over(error.code === Code.DeadlineExceeded ? "Failed" : undefined)
   }

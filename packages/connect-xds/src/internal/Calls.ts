@@ -3,9 +3,11 @@
  * attempt and calls on with a URL that has the attempt's number in front of its path; what the codec then sends to that
  * URL goes where the attempt goes.
  */
-import type { Interceptor, StreamRequest, StreamResponse, UnaryRequest, UnaryResponse } from "@connectrpc/connect"
+import type { Interceptor, StreamResponse, UnaryResponse } from "@connectrpc/connect"
 import { Code, ConnectError, createContextKey } from "@connectrpc/connect"
+import type { DescMethod } from "@bufbuild/protobuf"
 import type { UniversalClientFn } from "@connectrpc/connect/protocol"
+import type { CallHeaders } from "@effect-xds/routing/CallHeaders"
 import * as StatefulSession from "@effect-xds/routing/StatefulSession"
 import type { XdsChannel } from "../XdsChannels.js"
 import { Attempt } from "./Attempt.js"
@@ -32,12 +34,30 @@ export interface Options {
   readonly timeoutHeader: "grpc-timeout" | "connect-timeout-ms"
 }
 
-type Request = UnaryRequest | StreamRequest
 type Response = UnaryResponse | StreamResponse
-type Next = (request: Request) => Promise<Response>
 
 /** What the codecs think they send to. */
 export const origin = "http://xds"
+
+/** A call, as it is asked for. */
+export interface Asked {
+  /** `/package.Service/Method` */
+  readonly path: string
+  readonly headers: CallHeaders
+  readonly waitForReady: boolean
+  /** Milliseconds; `undefined`: there is no deadline. */
+  readonly timeout: number | undefined
+  readonly signal: AbortSignal | undefined
+  /** One message is sent, and one comes. */
+  readonly isUnary: boolean
+  /** Both sides may speak at the same time. */
+  readonly isDuplex: boolean
+  /** What is sent can be sent again. */
+  readonly isSentAgain: boolean
+}
+
+/** Sends one attempt; rejects if it is not answered, or with an error. */
+type Send<A> = (attempt: Attempt, call: Call) => Promise<A>
 
 export class Calls {
   private readonly attempts = new Map<number, Attempt>()
@@ -54,26 +74,41 @@ export class Calls {
     return Exchange.send(attempt, url.slice(slash), request)
   }
 
-  readonly interceptor: Interceptor = (next) => (request) => this.run(request, next)
-
-  private async run(request: Request, next: Next): Promise<Response> {
-    const { contextValues, header, method, service, signal } = request
-    const path = `/${service.typeName}/${method.name}`
-    const { authorityOf, driver, environment, hear, report, servers } = this.options.channel
-    const call = new Call(
-      driver,
-      environment,
-      {
-        path,
-        headers: header,
-        waitForReady: contextValues.get(waitForReady),
-        timeout: contextValues.get(timeout),
-        signal
-      },
-      servers
-    )
+  readonly interceptor: Interceptor = (next) => (request) => {
+    const { contextValues, header, method, signal } = request
     // Of what is sent in many messages only that is kept which cannot be much.
     const replay = request.stream && method.methodKind === "server_streaming" ? new Replay(request.message) : undefined
+    const path = pathOf(method)
+    const asked: Asked = {
+      path,
+      headers: header,
+      waitForReady: contextValues.get(waitForReady),
+      timeout: contextValues.get(timeout),
+      signal,
+      isUnary: !request.stream,
+      isDuplex: method.methodKind === "bidi_streaming",
+      isSentAgain: !request.stream || replay !== undefined
+    }
+    return this.run<Response>(asked, async (attempt, call) => {
+      const id = ++this.ids
+      this.attempts.set(id, attempt)
+      this.tell(call, (name, value) => header.set(name, value))
+      try {
+        const url = `${origin}/${id}${path}`
+        if (!request.stream) return await next({ ...request, url, signal: call.signal })
+        const message = replay ?? request.message
+        const response = await next({ ...request, url, signal: call.signal, message })
+        return response.stream ? { ...response, message: this.answers(response.message, call, attempt) } : response
+      } finally {
+        this.attempts.delete(id)
+      }
+    })
+  }
+
+  /** Places a call, has it sent, and perhaps sent again. */
+  async run<A extends { readonly header: Headers }>(asked: Asked, send: Send<A>): Promise<A> {
+    const { authorityOf, driver, environment, hear, report, servers } = this.options.channel
+    const call = new Call(driver, environment, asked, servers)
     for (;;) {
       let sent: Sent<EndpointConnection>
       try {
@@ -82,73 +117,64 @@ export class Calls {
         call.over(undefined)
         throw error
       }
-      if (!sent.connection.isDuplex && method.methodKind === "bidi_streaming") {
+      const { address, connection, endpoint, selected } = sent
+      if (asked.isDuplex && !connection.isDuplex) {
         call.over(undefined)
-        const where = `${sent.address} speaks HTTP/1.1`
+        const where = `${address} speaks HTTP/1.1`
         throw new ConnectError(`streams in both directions need HTTP/2; ${where}`, Code.Unimplemented)
       }
-      const attempt = new Attempt(sent.connection, authorityOf(sent.endpoint, sent.selected), !request.stream)
-      const id = ++this.ids
-      this.attempts.set(id, attempt)
-      this.setHeaders(header, call)
+      const attempt = new Attempt(connection, authorityOf(endpoint, selected), asked.isUnary)
       try {
-        const url = `${origin}/${id}${path}`
-        const response = request.stream
-          ? await next({ ...request, url, signal: call.signal, message: replay ?? request.message })
-          : await next({ ...request, url, signal: call.signal })
-        if (sent.selected.session !== undefined) {
-          const { address, endpoint, selected } = sent
-          const cookie = StatefulSession.setCookie(sent.selected.session, selected.cluster, endpoint, address)
-          if (cookie !== undefined) response.header.append("set-cookie", cookie)
+        const answer = await send(attempt, call)
+        if (selected.session !== undefined) {
+          const cookie = StatefulSession.setCookie(selected.session, selected.cluster, endpoint, address)
+          if (cookie !== undefined) answer.header.append("set-cookie", cookie)
         }
-        hear(sent.endpoint, response.header)
-        if (response.stream) {
-          const { endpoint } = sent
+        hear(endpoint, answer)
+        if (asked.isUnary) {
+          report(endpoint, Outcomes.answered)
+          call.over("Succeeded")
+        } else {
           call.streams()
           attempt.onClose((outcome) => {
-            const isGivenUp = call.signal.aborted && call.ended?.code !== Code.DeadlineExceeded
+            const isGivenUp = call.isGivenUp && call.ended?.code !== Code.DeadlineExceeded
             if (!isGivenUp) report(endpoint, Outcomes.ofStream(attempt, call))
             call.over(outcome)
           })
-          return { ...response, message: this.answers(response.message, call, attempt) }
         }
-        report(sent.endpoint, Outcomes.answered)
-        call.over("Succeeded")
-        return response
+        return answer
       } catch (cause) {
         const error = Errors.of(cause, call, attempt)
-        hear(sent.endpoint, error.metadata)
-        report(sent.endpoint, Outcomes.ofError(error, call, attempt))
-        const isSentAgain = !request.stream || replay !== undefined
+        hear(endpoint, { header: error.metadata })
+        report(endpoint, Outcomes.ofError(error, call, attempt))
         const failure: Failure = {
           code: error.code,
           // ★ The headers of a unary answer commit to nothing: connect-node sends its errors behind headers, and the caller
           // has seen none of it. Who has a stream has its headers, and does not come here any more.
-          isCommitted: !isSentAgain && !attempt.isUnsent,
+          isCommitted: !asked.isSentAgain && !attempt.isUnsent,
           isUnsent: attempt.isUnsent,
           isRefused: attempt.isRefused,
           pushback: error.metadata.get("grpc-retry-pushback-ms") ?? undefined
         }
         if (!(await call.again(failure))) {
-          call.over(signal.aborted ? undefined : "Failed")
+          call.over(asked.signal?.aborted === true ? undefined : "Failed")
           throw call.ended ?? error
         }
       } finally {
-        this.attempts.delete(id)
         attempt.release()
       }
     }
   }
 
-  private setHeaders(header: Headers, call: Call): void {
-    if (call.attempts > 0) header.set("grpc-previous-rpc-attempts", String(call.attempts))
-    const { left } = call
+  /** Headers that are about the attempt. */
+  tell({ attempts, left }: Call, set: (name: string, value: string) => void): void {
+    if (attempts > 0) set("grpc-previous-rpc-attempts", String(attempts))
     if (left === Number.POSITIVE_INFINITY) return
     const { timeoutHeader } = this.options
     const milliseconds = Math.max(1, Math.floor(left))
     // The text of a gRPC timeout has at most eight digits.
     const unit = milliseconds < 100_000_000 ? `${milliseconds}m` : `${Math.floor(milliseconds / 1_000)}S`
-    header.set(timeoutHeader, timeoutHeader === "grpc-timeout" ? unit : String(Math.min(milliseconds, 9_999_999_999)))
+    set(timeoutHeader, timeoutHeader === "grpc-timeout" ? unit : String(Math.min(milliseconds, 9_999_999_999)))
   }
 
   /** The answers of a stream, at whose end the call is over. */
@@ -173,3 +199,5 @@ export class Calls {
     }
   }
 }
+
+export const pathOf = ({ name, parent }: DescMethod): string => `/${parent.typeName}/${name}`

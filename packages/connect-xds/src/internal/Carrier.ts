@@ -14,7 +14,6 @@ export interface CallStream {
   /** What it was reset with; 0: it was not. */
   readonly rstCode?: number | undefined
   readonly closed: boolean
-  readonly errored: Error | null
   readonly writableEnded: boolean
   /** The connection that carried it was lost; absent: the carrier's, if that is. */
   readonly isLost?: boolean | undefined
@@ -29,7 +28,6 @@ export interface CallStream {
     (event: "error", listener: (error: Error) => void): unknown
     (event: "end" | "close", listener: () => void): unknown
   }
-  readonly emit: (event: "error", error: Error) => boolean
   readonly write: (chunk: Uint8Array, done: (error?: Error | null) => void) => unknown
   readonly end: (chunk?: Uint8Array) => unknown
   readonly isPaused: () => boolean

@@ -6,7 +6,7 @@ import type { Call } from "./Call.js"
 /** ★ A lost connection is UNAVAILABLE, whatever the codec makes of it. */
 export const of = (cause: unknown, call: Call, attempt: Attempt): ConnectError => {
   const error = ConnectError.from(cause)
-  if (!attempt.isLost || call.signal.aborted) return error
+  if (!attempt.isLost || call.isGivenUp) return error
   const { address, why } = attempt.connection
   return new ConnectError(
     `the connection to ${address} was lost: ${why}`,

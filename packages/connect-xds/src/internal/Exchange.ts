@@ -5,9 +5,10 @@
 import { Code, ConnectError } from "@connectrpc/connect"
 import type { UniversalClientRequest, UniversalClientResponse } from "@connectrpc/connect/protocol"
 import type { IncomingHttpHeaders, IncomingHttpStatusHeader } from "node:http2"
-import { constants } from "node:http2"
 import type { Attempt } from "./Attempt.js"
 import type { CallStream } from "./Carrier.js"
+import * as Fields from "./Fields.js"
+import * as StreamErrors from "./StreamErrors.js"
 
 /** An answer, whose body can be given up. */
 export interface Answer extends UniversalClientResponse {
@@ -21,11 +22,8 @@ export const send = (attempt: Attempt, path: string, request: Request): Promise<
   new Promise((resolve, reject) => {
     const { header, method, signal } = request
     if (signal?.aborted === true) return reject(givenUp(signal))
-    const fields: Record<string, string> = {}
-    header.forEach((value, name) => {
-      fields[name] = value
-    })
-    const exchange = new Exchange(attempt.open(method, path, fields), signal, resolve, reject)
+    const stream = attempt.open(method, path, Fields.fromHeaders(header))
+    const exchange = new Exchange(attempt, stream, signal, resolve, reject)
     exchange.write(request.body, attempt.isUnary)
   })
 
@@ -46,20 +44,25 @@ export class Exchange implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8A
   private reader: { readonly resolve: (step: Step) => void; readonly reject: (error: ConnectError) => void } | undefined
 
   constructor(
+    private readonly attempt: Attempt,
     private readonly stream: CallStream,
     private readonly signal: AbortSignal | undefined,
     private readonly resolve: (answer: Answer) => void,
     private readonly reject: (error: ConnectError) => void
   ) {
     signal?.addEventListener("abort", this.onAbort)
-    stream.on("error", (error: Error) => this.fail(errorOf(error)))
-    stream.once("response", (headers: IncomingHttpHeaders & IncomingHttpStatusHeader) => this.onResponse(headers))
-    stream.once("trailers", (trailers: IncomingHttpHeaders) => append(this.trailer, trailers))
+    stream.on("error", (error: Error) => this.fail(StreamErrors.of(error)))
+    stream.once("response", (headers: IncomingHttpHeaders & IncomingHttpStatusHeader, flags: number) => {
+      attempt.onResponse(flags)
+      this.onResponse(headers)
+    })
+    stream.once("trailers", (trailers: IncomingHttpHeaders) => {
+      attempt.onTrailers(trailers)
+      Fields.append(this.trailer, trailers)
+    })
     stream.once("close", () => {
-      const error = resetError(stream.rstCode ?? constants.NGHTTP2_NO_ERROR)
+      const error = StreamErrors.ofClosed(stream, this.hasEnded)
       if (error !== undefined) this.fail(error)
-      // What was read to its end has ended before.
-      else if (!this.hasEnded) this.fail(new ConnectError("the stream was closed", Code.Internal))
     })
   }
 
@@ -115,8 +118,8 @@ export class Exchange implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8A
         const error = await this.writeOne(value)
         if (error !== null) {
           // ★ Who writes is told; what the server has answered is still to be read.
-          await body.throw?.(errorOf(error)).catch(() => undefined)
-          if (!this.stream.writableEnded) this.fail(errorOf(error))
+          await body.throw?.(StreamErrors.of(error)).catch(() => undefined)
+          if (!this.stream.writableEnded) this.fail(StreamErrors.of(error))
           return
         }
         if (!isOne) next = await body.next()
@@ -139,6 +142,9 @@ export class Exchange implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8A
     const { stream } = this
     stream.on("data", (chunk: Uint8Array) => this.onData(chunk))
     stream.once("end", () => {
+      // ★ Of a stream that was reset, or lost with its connection, Node tells an end too.
+      if (StreamErrors.isReset(stream)) return
+      this.attempt.onEnd()
       this.hasEnded = true
       const { reader } = this
       this.reader = undefined
@@ -146,8 +152,7 @@ export class Exchange implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8A
       this.done()
       reader.resolve({ done: true, value: undefined })
     })
-    const header = new Headers()
-    append(header, headers)
+    const header = Fields.toHeaders(headers)
     this.resolve({ status: headers[":status"] ?? 0, header, body: this, trailer: this.trailer })
   }
 
@@ -170,7 +175,7 @@ export class Exchange implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8A
     this.reader?.reject(error)
     this.reader = undefined
     if (this.stream.closed) return
-    this.stream.close(error.code === Code.Canceled ? constants.NGHTTP2_CANCEL : constants.NGHTTP2_INTERNAL_ERROR)
+    this.stream.close(StreamErrors.resetCode(error))
   }
 
   /** All was read. */
@@ -183,31 +188,3 @@ export class Exchange implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8A
     if (this.signal !== undefined) this.fail(givenUp(this.signal))
   }
 }
-
-const append = (to: Headers, fields: IncomingHttpHeaders): void => {
-  for (const name in fields) {
-    const value = fields[name]
-    if (value === undefined || name.startsWith(":")) continue
-    if (typeof value === "string") to.append(name, value)
-    else for (const each of value) to.append(name, each)
-  }
-}
-
-/** @see https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md#errors */
-const resetCodes: ReadonlyMap<number, Code> = new Map([
-  [constants.NGHTTP2_REFUSED_STREAM, Code.Unavailable],
-  [constants.NGHTTP2_CANCEL, Code.Canceled],
-  [constants.NGHTTP2_ENHANCE_YOUR_CALM, Code.ResourceExhausted],
-  [constants.NGHTTP2_INADEQUATE_SECURITY, Code.PermissionDenied]
-])
-
-const resetError = (code: number): ConnectError | undefined =>
-  code === constants.NGHTTP2_NO_ERROR || code === constants.NGHTTP2_STREAM_CLOSED
-    ? undefined
-    : new ConnectError(`the stream was reset with HTTP/2 error ${code}`, resetCodes.get(code) ?? Code.Internal)
-
-const codeOf = (error: Error): unknown => ("code" in error ? error.code : undefined)
-
-/** ★ What is written after the server has ended the stream is Aborted: the codec then reads the server's own error. */
-const errorOf = (error: Error): ConnectError =>
-  ConnectError.from(error, codeOf(error) === "ERR_STREAM_WRITE_AFTER_END" ? Code.Aborted : Code.Internal)

@@ -66,7 +66,7 @@ export const send = async (channel: XdsChannel, request: Request): Promise<Respo
           signal: call.signal
         })
       )
-      channel.hear(endpoint, response.headers)
+      channel.hear(endpoint, { header: response.headers })
       channel.report(endpoint, { _tag: "Response", status: response.status })
       const code = codes.get(response.status)
       const failure = { code, isCommitted: !isSentAgain, isUnsent: false, isRefused: false, pushback: undefined }

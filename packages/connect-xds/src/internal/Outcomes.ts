@@ -40,6 +40,6 @@ export const ofStream = (attempt: Attempt, { ended }: Call): Outcome => {
 export const ofError = (error: ConnectError, call: Call, attempt: Attempt): Outcome | undefined => {
   if (attempt.isUnsent) return undefined
   if (call.ended !== undefined) return call.ended.code === Code.DeadlineExceeded ? { _tag: "Timeout" } : undefined
-  if (call.signal.aborted) return undefined
+  if (call.isGivenUp) return undefined
   return attempt.isLost ? { _tag: "ConnectFailure" } : { _tag: "Response", status: statuses[error.code] }
 }

@@ -1,0 +1,124 @@
+/**
+ * Unary calls of gRPC. Connect's codec makes async iterables, `Headers` and abort controllers for each, which cost twice what
+ * the rest of the call does. Here bytes go out and come in; an answer that is not the usual one is judged by Connect's functions.
+ *
+ * @see https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
+ */
+import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf"
+import { create } from "@bufbuild/protobuf"
+import type { ContextValues, Interceptor, Transport, UnaryResponse } from "@connectrpc/connect"
+import { ConnectError, createContextValues } from "@connectrpc/connect"
+import type { CommonTransportOptions } from "@connectrpc/connect/protocol"
+import * as Protocol from "@connectrpc/connect/protocol"
+import * as Grpc from "@connectrpc/connect/protocol-grpc"
+import { waitForReady } from "./Calls.js"
+import * as Calls from "./Calls.js"
+import * as Fields from "./Fields.js"
+import * as UnaryExchange from "./UnaryExchange.js"
+
+export interface Options extends Omit<CommonTransportOptions, "interceptors"> {
+  readonly interceptors: ReadonlyArray<Interceptor>
+  readonly calls: Calls.Calls
+  /** Milliseconds of a call that has no other; `undefined`: there is no deadline. */
+  readonly defaultTimeout: number | undefined
+}
+
+/** Makes the unary calls of a transport. Its interceptors do not hold the one of `calls`. */
+export const make = (options: Options): Transport["unary"] => {
+  const { acceptCompression, calls, defaultTimeout, interceptors, sendCompression, useBinaryFormat } = options
+  const headersOf = (header: Parameters<Transport["unary"]>[3]): Headers =>
+    Grpc.requestHeaderWithCompression(useBinaryFormat, undefined, header, acceptCompression, sendCompression)
+  const plain = headersOf(undefined)
+  const plainFields = Fields.fromHeaders(plain)
+
+  const frameOf = (data: Uint8Array): Uint8Array | Promise<Uint8Array> =>
+    sendCompression === null || data.byteLength < options.compressMinBytes
+      ? Protocol.encodeEnvelope(0, data)
+      : Protocol.envelopeCompress({ flags: 0, data }, sendCompression, options.compressMinBytes).then((compressed) =>
+          Protocol.encodeEnvelope(compressed.flags, compressed.data)
+        )
+
+  const send = async <I extends DescMessage, O extends DescMessage>(
+    method: DescMethodUnary<I, O>,
+    header: Headers,
+    input: MessageInitShape<I>,
+    asked: Pick<Calls.Asked, "signal" | "timeout" | "waitForReady">
+  ): Promise<UnaryResponse<I, O>> => {
+    const path = Calls.pathOf(method)
+    const lookup = Protocol.createMethodSerializationLookup(method, options.binaryOptions, options.jsonOptions, options)
+    const output = lookup.getO(useBinaryFormat)
+    let frame: Uint8Array
+    try {
+      const framed = frameOf(lookup.getI(useBinaryFormat).serialize(create(method.input, input)))
+      frame = framed instanceof Uint8Array ? framed : await framed
+    } catch (cause) {
+      throw ConnectError.from(cause)
+    }
+    const reading = {
+      acceptCompression,
+      readMaxBytes: options.readMaxBytes,
+      parse: (data: Uint8Array) => output.parse(data)
+    }
+    const whole = { ...asked, path, headers: header, isUnary: true, isDuplex: false, isSentAgain: true }
+    return calls.run(whole, async (attempt, call) => {
+      const fields = header === plain ? { ...plainFields } : Fields.fromHeaders(header)
+      calls.tell(call, (name, value) => {
+        fields[name] = value
+      })
+      const { headers, message, trailers } = await UnaryExchange.send(attempt, call, { path, fields, frame }, reading)
+      return answerOf(method, message, headers, trailers)
+    })
+  }
+
+  return (method, signal, timeoutMs, header, input, values) => {
+    const timeout = timeoutMs ?? defaultTimeout
+    const waits = (of: ContextValues | undefined): boolean => of?.get(waitForReady) ?? false
+    if (interceptors.length === 0) {
+      const fields = header === undefined ? plain : headersOf(header)
+      return send(method, fields, input, { signal, timeout, waitForReady: waits(values) })
+    }
+    return Protocol.runUnaryCall({
+      interceptors: Array.from(interceptors),
+      ...(signal === undefined ? {} : { signal }),
+      req: {
+        stream: false,
+        service: method.parent,
+        method,
+        requestMethod: "POST",
+        url: Protocol.createMethodUrl(options.baseUrl, method),
+        header: headersOf(header),
+        contextValues: values ?? createContextValues(),
+        message: input
+      },
+      next: (request) =>
+        send(method, request.header, request.message, {
+          signal: request.signal,
+          timeout,
+          waitForReady: waits(request.contextValues)
+        })
+    })
+  }
+}
+
+/** Headers are made when somebody looks at them. */
+const answerOf = <I extends DescMessage, O extends DescMessage>(
+  method: DescMethodUnary<I, O>,
+  message: UnaryResponse<I, O>["message"],
+  headers: UnaryExchange.Answer<unknown>["headers"],
+  trailers: UnaryExchange.Answer<unknown>["trailers"]
+): UnaryResponse<I, O> => {
+  let header: Headers | undefined
+  let trailer: Headers | undefined
+  return {
+    stream: false,
+    service: method.parent,
+    method,
+    message,
+    get header() {
+      return (header ??= Fields.toHeaders(headers))
+    },
+    get trailer() {
+      return (trailer ??= Fields.toHeaders(trailers))
+    }
+  }
+}
