@@ -5274,7 +5274,7 @@ const calls = [
     fault: "calls: a lost connection is what the codec makes of it",
     file: "packages/connect-xds/src/internal/Errors.ts",
     by: "packages/connect-xds/test/transport.test.ts",
-    line: "if (!attempt.isLost || call.signal.aborted) return error",
+    line: "if (!attempt.isLost || call.isGivenUp) return error",
     becomes: "if (attempt !== undefined) return error"
   },
   {
@@ -8037,5 +8037,61 @@ export const mutations = [
     by: "packages/transport-node/test/Alarm.test.ts",
     line: "now() > end + pause ? Effect.sleep(grace) : Effect.void",
     becomes: "now() < end ? Effect.sleep(grace) : Effect.void"
+  },
+  {
+    fault: "calls: the end of a lost stream counts as an answer",
+    file: "packages/connect-xds/src/internal/UnaryExchange.ts",
+    by: "packages/connect-xds/test/unary.test.ts",
+    line: "if (!this.hasHeaders || StreamErrors.isReset(stream)) return",
+    becomes: "if (this.isOver) return"
+  },
+  {
+    fault: "calls: a second message of a unary answer is taken",
+    file: "packages/connect-xds/src/internal/UnaryExchange.ts",
+    by: "packages/connect-xds/test/unary.test.ts",
+    line: "if (this.size > this.promised) {",
+    becomes: "if (this.size > this.promised + 1_000) {"
+  },
+  {
+    fault: "calls: a message larger than the limit is read",
+    file: "packages/connect-xds/src/internal/UnaryExchange.ts",
+    by: "packages/connect-xds/test/unary.test.ts",
+    line: "if (length > readMaxBytes) {",
+    becomes: "if (length > readMaxBytes + 1_000) {"
+  },
+  {
+    fault: "calls: an error behind a message is not seen",
+    file: "packages/connect-xds/src/internal/UnaryExchange.ts",
+    by: "packages/connect-xds/test/unary.test.ts",
+    line: "const isPlain = bytes[0] === 0 && this.isUsual && isSuccess(this.trailers)",
+    becomes: "const isPlain = bytes[0] === 0 && this.isUsual"
+  },
+  {
+    fault: "calls: a status of HTTP is not seen",
+    file: "packages/connect-xds/src/internal/UnaryExchange.ts",
+    by: "packages/connect-xds/test/unary.test.ts",
+    line: 'headers[":status"] === 200 &&',
+    becomes: 'headers[":status"] !== undefined &&'
+  },
+  {
+    fault: "calls: a unary call that is given up keeps its stream",
+    file: "packages/connect-xds/src/internal/UnaryExchange.ts",
+    by: "packages/connect-xds/test/unary.test.ts",
+    line: "call.onGivenUp = (error) => exchange.fail(error)",
+    becomes: "call.onGivenUp = () => undefined"
+  },
+  {
+    fault: "calls: a request larger than the limit is sent",
+    file: "packages/connect-xds/src/internal/GrpcUnary.ts",
+    by: "packages/connect-xds/test/unary.test.ts",
+    line: "if (data.byteLength > writeMaxBytes) {",
+    becomes: "if (data.byteLength > writeMaxBytes + 1_000) {"
+  },
+  {
+    fault: "calls: headers of a caller are left out",
+    file: "packages/connect-xds/src/internal/GrpcUnary.ts",
+    by: "packages/connect-xds/test/unary.test.ts",
+    line: "const fields = header === plain ? { ...plainFields } : Fields.fromHeaders(header)",
+    becomes: "const fields = { ...plainFields }"
   }
 ]

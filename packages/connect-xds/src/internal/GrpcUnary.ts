@@ -7,7 +7,7 @@
 import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf"
 import { create } from "@bufbuild/protobuf"
 import type { ContextValues, Interceptor, Transport, UnaryResponse } from "@connectrpc/connect"
-import { ConnectError, createContextValues } from "@connectrpc/connect"
+import { Code, ConnectError, createContextValues } from "@connectrpc/connect"
 import type { CommonTransportOptions } from "@connectrpc/connect/protocol"
 import * as Protocol from "@connectrpc/connect/protocol"
 import * as Grpc from "@connectrpc/connect/protocol-grpc"
@@ -31,12 +31,18 @@ export const make = (options: Options): Transport["unary"] => {
   const plain = headersOf(undefined)
   const plainFields = Fields.fromHeaders(plain)
 
-  const frameOf = (data: Uint8Array): Uint8Array | Promise<Uint8Array> =>
-    sendCompression === null || data.byteLength < options.compressMinBytes
+  const frameOf = (data: Uint8Array): Uint8Array | Promise<Uint8Array> => {
+    const { writeMaxBytes } = options
+    if (data.byteLength > writeMaxBytes) {
+      const words = `message size ${data.byteLength} is larger than configured writeMaxBytes ${writeMaxBytes}`
+      throw new ConnectError(words, Code.ResourceExhausted)
+    }
+    return sendCompression === null || data.byteLength < options.compressMinBytes
       ? Protocol.encodeEnvelope(0, data)
       : Protocol.envelopeCompress({ flags: 0, data }, sendCompression, options.compressMinBytes).then((compressed) =>
           Protocol.encodeEnvelope(compressed.flags, compressed.data)
         )
+  }
 
   const send = async <I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
@@ -45,20 +51,21 @@ export const make = (options: Options): Transport["unary"] => {
     asked: Pick<Calls.Asked, "signal" | "timeout" | "waitForReady">
   ): Promise<UnaryResponse<I, O>> => {
     const path = Calls.pathOf(method)
-    const lookup = Protocol.createMethodSerializationLookup(method, options.binaryOptions, options.jsonOptions, options)
-    const output = lookup.getO(useBinaryFormat)
+    const { binaryOptions, jsonOptions, readMaxBytes } = options
+    const { parse, serialize } = Protocol.createClientMethodSerializers(
+      method,
+      useBinaryFormat,
+      jsonOptions,
+      binaryOptions
+    )
     let frame: Uint8Array
     try {
-      const framed = frameOf(lookup.getI(useBinaryFormat).serialize(create(method.input, input)))
+      const framed = frameOf(serialize(create(method.input, input)))
       frame = framed instanceof Uint8Array ? framed : await framed
     } catch (cause) {
       throw ConnectError.from(cause)
     }
-    const reading = {
-      acceptCompression,
-      readMaxBytes: options.readMaxBytes,
-      parse: (data: Uint8Array) => output.parse(data)
-    }
+    const reading = { acceptCompression, readMaxBytes, parse }
     const whole = { ...asked, path, headers: header, isUnary: true, isDuplex: false, isSentAgain: true }
     return calls.run(whole, async (attempt, call) => {
       const fields = header === plain ? { ...plainFields } : Fields.fromHeaders(header)

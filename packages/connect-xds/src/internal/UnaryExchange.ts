@@ -46,6 +46,7 @@ export const send = <A>(attempt: Attempt, call: Call, request: Request, reading:
 
 const prefix = 5
 const compressed = 1
+const nothing = new Uint8Array()
 
 class UnaryExchange<A> {
   private headers: IncomingHttpHeaders & IncomingHttpStatusHeader = {}
@@ -70,7 +71,7 @@ class UnaryExchange<A> {
       attempt.onResponse(flags)
       this.headers = headers
       this.hasHeaders = true
-      if (!isUsual(headers)) this.attemptTo(() => void this.judge())
+      if (!this.isUsual) this.attemptTo(() => void this.judge())
     })
     stream.on("data", (chunk: Uint8Array) => this.onData(chunk))
     stream.once("trailers", (trailers: IncomingHttpHeaders) => {
@@ -121,8 +122,8 @@ class UnaryExchange<A> {
     this.size += chunk.byteLength
     if (this.promised === undefined) {
       if (this.size < prefix) return
-      const [, a = 0, b = 0, c = 0, d = 0] = this.bytes()
-      const length = ((a << 24) | (b << 16) | (c << 8) | d) >>> 0
+      const bytes = this.bytes()
+      const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(1)
       const { readMaxBytes } = this.reading
       if (length > readMaxBytes) {
         const words = `message size ${length} is larger than configured readMaxBytes ${readMaxBytes}`
@@ -138,9 +139,8 @@ class UnaryExchange<A> {
 
   /** What has come so far, as one piece. */
   private bytes(): Uint8Array {
-    const [first] = this.chunks
     if (this.chunks.length > 1) this.chunks.splice(0, this.chunks.length, Buffer.concat(this.chunks))
-    return (this.chunks.length === 1 ? this.chunks[0] : first) ?? new Uint8Array()
+    return this.chunks[0] ?? nothing
   }
 
   private onEnd(): void {
@@ -149,7 +149,7 @@ class UnaryExchange<A> {
       return this.fail(new ConnectError("protocol error: incomplete envelope", Code.InvalidArgument))
     }
     const bytes = this.bytes()
-    const isPlain = bytes[0] === 0 && isUsual(this.headers) && isSuccess(this.trailers)
+    const isPlain = bytes[0] === 0 && this.isUsual && isSuccess(this.trailers)
     if (isPlain) this.attemptTo(() => this.succeed(this.reading.parse(bytes.subarray(prefix))))
     else this.readOther(bytes).catch((cause: unknown) => this.fail(ConnectError.from(cause)))
   }
@@ -178,20 +178,26 @@ class UnaryExchange<A> {
     throw new ConnectError("protocol error: missing output message for unary method", code)
   }
 
+  /** Whether the headers say nothing but that an answer comes. */
+  private get isUsual(): boolean {
+    const { headers, reading } = this
+    const type = headers["content-type"]
+    return (
+      headers[":status"] === 200 &&
+      (type === Grpc.contentTypeProto || type === "application/grpc") &&
+      headers["grpc-status"] === undefined &&
+      headers["grpc-status-details-bin"] === undefined &&
+      (headers["grpc-encoding"] === undefined ||
+        reading.acceptCompression.some(({ name }) => name === headers["grpc-encoding"]))
+    )
+  }
+
   private succeed(message: A): void {
     if (this.isOver) return
     this.isOver = true
     this.resolve({ message, headers: this.headers, trailers: this.trailers })
   }
 }
-
-/** Headers that say nothing but that an answer comes. */
-const isUsual = (headers: IncomingHttpHeaders & IncomingHttpStatusHeader): boolean =>
-  headers[":status"] === 200 &&
-  (headers["content-type"] === "application/grpc+proto" || headers["content-type"] === "application/grpc") &&
-  headers["grpc-status"] === undefined &&
-  headers["grpc-status-details-bin"] === undefined &&
-  (headers["grpc-encoding"] === undefined || headers["grpc-encoding"] === "identity")
 
 const isSuccess = (trailers: IncomingHttpHeaders): boolean =>
   trailers["grpc-status"] === "0" && trailers["grpc-status-details-bin"] === undefined
