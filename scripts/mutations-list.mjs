@@ -6180,14 +6180,14 @@ export const mutations = [
     fault: "server: a host that could not be given up counts no more",
     file: "packages/server/src/OnDemandHosts.ts",
     by: "packages/server/test/onDemandHosts.test.ts",
-    line: "if (left !== undefined) made.set(left[0], left[1])",
-    becomes: ""
+    line: "if (isThere) made.set(key, host)",
+    becomes: "if (isThere) made.delete(key)"
   },
   {
     fault: "server: a host that was given up in another group counts again when the change fails",
     file: "packages/server/src/OnDemandHosts.ts",
     by: "packages/server/test/onDemandHosts.test.ts",
-    line: "                left = undefined\n",
+    line: "        else made.delete(key)",
     becomes: ""
   },
   {
@@ -8093,5 +8093,19 @@ export const mutations = [
     by: "packages/connect-xds/test/unary.test.ts",
     line: "const fields = header === plain ? { ...plainFields } : Fields.fromHeaders(header)",
     becomes: "const fields = { ...plainFields }"
+  },
+  {
+    fault: "hosts on demand: one that a client subscribes to while it is given up is gone for a second",
+    file: "packages/server/src/OnDemandHosts.ts",
+    by: "packages/server/test/onDemandHosts.test.ts",
+    line: "Effect.zipRight(old === undefined ? Effect.void : again(old[1]))",
+    becomes: "Effect.zipRight(old === undefined ? Effect.void : Effect.succeed(again))"
+  },
+  {
+    fault: "hosts on demand: one whose change outlives its call does not count",
+    file: "packages/server/src/OnDemandHosts.ts",
+    by: "packages/server/test/onDemandHosts.test.ts",
+    line: "          Effect.uninterruptible,\n",
+    becomes: ""
   }
 ]

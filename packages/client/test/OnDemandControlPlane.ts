@@ -97,7 +97,8 @@ export class ControlPlane {
         onMissing: (name, typeUrl, resource, node) =>
           hosts
             .onMissing(name, typeUrl, resource, node)
-            .pipe(Effect.tapErrorCause((cause) => Effect.sync(() => this.failed(resource, cause))))
+            // Also when it is interrupted: requests for the name joined it.
+            .pipe(Effect.onError((cause) => Effect.sync(() => this.failed(resource, cause))))
       }).pipe(
         Effect.provide(SnapshotStore.layerOf(store)),
         Effect.provideService(ServerTransport, this.network.serverAt("server")),
@@ -128,11 +129,24 @@ export class ControlPlane {
 
   /** Each change takes time before it is there, and until its writer hears of it. */
   private slow(store: SnapshotStore.Store): SnapshotStore.Service {
+    /** ★ A client may subscribe to a host while it is given up: it is told that it is gone, and gets it again soon. */
+    const givenUp = (change: SnapshotStore.Change): void => {
+      for (const name of change.remove?.virtualHosts ?? []) {
+        const [routes = "", host = ""] = name.split("/")
+        for (const each of vocabulary) {
+          if (this.model.find(routes, each) === Number(host.slice(1, -2))) this.excuse(routes, each, "given up")
+        }
+      }
+    }
     const pause = Effect.flatMap(Random.nextIntBetween(0, 60), (milliseconds) => Effect.sleep(milliseconds))
     return {
       ...store,
       update: (name, change, options) =>
-        Effect.zipLeft(Effect.zipRight(pause, store.update(name, change, options)), pause)
+        pause.pipe(
+          Effect.zipRight(store.update(name, change, options)),
+          Effect.zipLeft(Effect.sync(() => givenUp(change))),
+          Effect.zipLeft(pause)
+        )
     }
   }
 

@@ -167,8 +167,12 @@ interface Interval {
 /** Which scopes a client was told, and when. */
 export class ToldScopes {
   private readonly intervals: Array<Interval> = []
+  /** Moments in which a tenant had no scope: it went in one response, and came with the next. */
+  private readonly gaps: Array<{ readonly tenant: string; readonly at: number }> = []
 
   tell(name: string, scope: Scope | undefined, now: number): void {
+    const last = this.intervals.findLast((each) => each.name === name)
+    if (scope !== undefined && last?.to === now) this.gaps.push({ tenant: last.scope.tenant, at: now })
     for (const each of this.intervals) {
       if (each.name === name && each.to === Number.POSITIVE_INFINITY) each.to = now
     }
@@ -182,6 +186,7 @@ export class ToldScopes {
 
   /** Whether a tenant had no scope at any time between two. */
   hadNone(tenant: string, from: number, to: number): boolean {
+    if (this.gaps.some((each) => each.tenant === tenant && each.at >= from && each.at <= to)) return true
     let covered = from
     for (const each of this.during(tenant, from, to).toSorted((one, other) => one.from - other.from)) {
       if (each.from > covered) return true

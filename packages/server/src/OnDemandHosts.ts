@@ -5,10 +5,13 @@
  * @see https://www.envoyproxy.io/docs/envoy/latest/configuration/http/http_conn_man/vhds
  * @since 0.1.0
  */
+import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as VirtualHostDiscovery from "@effect-xds/core/resource/VirtualHostDiscovery"
 import type { VirtualHost } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import type { NodeIdentity } from "./ConnectedClient.js"
 import * as Snapshot from "./Snapshot.js"
 import * as SnapshotStore from "./SnapshotStore.js"
@@ -145,7 +148,19 @@ export const make = <R = never>({
       return undefined
     }
 
-    const add = (group: string, routes: string, virtualHost: VirtualHost): Effect.Effect<void, unknown> =>
+    /**
+     * ★ A client may have subscribed to a host while it was given up: it was sent the host, and then that it is gone. It gets it
+     * again at once; the server alone would ask after `missingAgainAfter`.
+     */
+    const again = ({ group, names }: Made): Effect.Effect<void, unknown, R> =>
+      Effect.suspend(() => {
+        const wanted = names.find(
+          (name) => !VirtualHostDiscovery.isWildcard(name) && server?.isSubscribed(group, VHDS, name) === true
+        )
+        return wanted === undefined ? Effect.void : Effect.ignore(ask(group, wanted, undefined))
+      })
+
+    const add = (group: string, routes: string, virtualHost: VirtualHost): Effect.Effect<void, unknown, R> =>
       Effect.suspend(() => {
         const resource = VirtualHostDiscovery.nameOf(routes, virtualHost.name)
         const key = JSON.stringify([group, resource])
@@ -157,47 +172,51 @@ export const make = <R = never>({
             new Error(`${maxHosts} hosts are subscribed to, the most that are allowed; it is not added`)
           )
         }
+        const added: Made = { group, resource, names: namesOf(routes, virtualHost) }
         if (old !== undefined) made.delete(old[0])
-        made.set(key, { group, resource, names: namesOf(routes, virtualHost) })
+        made.set(key, added)
         const upsert = { virtualHosts: [Snapshot.virtualHost(routes, virtualHost)] }
         const removal = old === undefined ? {} : { remove: { virtualHosts: [old[1].resource] } }
         const isElsewhere = old !== undefined && old[1].group !== group
-        // It counts again if the change fails and it is still in the store.
-        let left = old
+        // A group that was cleared has no hosts.
         const giveUp = isElsewhere
-          ? store.update(old[1].group, removal).pipe(
-              // A group that was cleared has no hosts.
-              Effect.catchTag("GroupNotSet", () => Effect.void),
-              Effect.map(() => {
-                left = undefined
-              })
-            )
+          ? Effect.catchTag(store.update(old[1].group, removal), "GroupNotSet", () => Effect.void)
           : Effect.void
         return Effect.zipRight(giveUp, store.update(group, { upsert, ...(isElsewhere ? {} : removal) })).pipe(
-          Effect.onError(() =>
-            Effect.sync(() => {
-              if (known === undefined) made.delete(key)
-              if (left !== undefined) made.set(left[0], left[1])
-            })
-          )
+          Effect.onError(() => Effect.forEach([[key, added] as const, ...(old === undefined ? [] : [old])], count)),
+          // ★ Else a host that is in the store would not count when the call has taken too long, or the server ends.
+          Effect.uninterruptible,
+          Effect.zipRight(old === undefined ? Effect.void : again(old[1]))
         )
       })
 
+    /** Whether it counts after a change that failed: if it is in the store. */
+    const count = ([key, host]: readonly [key: string, host: Made]): Effect.Effect<void> =>
+      Effect.map(store.get(host.group), (found) => {
+        const isThere = Option.exists(
+          found,
+          ({ own }) => ResourceSet.get(ResourceGroup.set(own, VHDS), host.resource) !== undefined
+        )
+        if (isThere) made.set(key, host)
+        else made.delete(key)
+      })
+
+    const ask = (group: string, name: string, node: NodeIdentity | undefined): Effect.Effect<void, unknown, R> => {
+      const { host, routeConfiguration } = VirtualHostDiscovery.split(name) ?? { host: "", routeConfiguration: "" }
+      if (host === "") return Effect.void
+      return Effect.flatMap(resolve({ group, node }, routeConfiguration, host), (virtualHost) => {
+        if (virtualHost === undefined) return Effect.void
+        // ★ Each request for such a host would add one that nobody is sent.
+        return answers(routeConfiguration, virtualHost, name)
+          ? add(group, routeConfiguration, virtualHost)
+          : Effect.fail(
+              new Error(`virtual host ${JSON.stringify(virtualHost.name)} has no domain for it; it is not added`)
+            )
+      })
+    }
+
     return {
-      onMissing: (group, typeUrl, name, node) => {
-        const parts = typeUrl === VHDS ? VirtualHostDiscovery.split(name) : undefined
-        if (parts === undefined || parts.host === "") return Effect.void
-        const { host, routeConfiguration } = parts
-        return Effect.flatMap(resolve({ group, node }, routeConfiguration, host), (virtualHost) => {
-          if (virtualHost === undefined) return Effect.void
-          // ★ Each request for such a host would add one that nobody is sent.
-          return answers(routeConfiguration, virtualHost, name)
-            ? add(group, routeConfiguration, virtualHost)
-            : Effect.fail(
-                new Error(`virtual host ${JSON.stringify(virtualHost.name)} has no domain for it; it is not added`)
-              )
-        })
-      },
+      onMissing: (group, typeUrl, name, node) => (typeUrl === VHDS ? ask(group, name, node) : Effect.void),
       attach: (given) =>
         Effect.sync(() => {
           server = given

@@ -23,8 +23,26 @@ const request = (names: ReadonlyArray<string>, gone: ReadonlyArray<string> = [])
 
 const host = (name: string, domain = name) => create(VirtualHostSchema, { name, domains: [domain] })
 
+/** Names of the virtual hosts of the group. */
+const stored = (store: SnapshotStore.Service) =>
+  Effect.map(
+    store.get("edge"),
+    Option.match({
+      onNone: (): ReadonlyArray<string> => [],
+      onSome: ({ own }) =>
+        ResourceGroup.all(own)
+          .flatMap(({ name, typeUrl }) => (typeUrl === VHDS ? [name] : []))
+          .toSorted()
+    })
+  )
+
 /** A server whose hosts are made by `resolve`. */
-const serving = (resolve: OnDemandHosts.Options["resolve"], maxHosts?: number) =>
+const serving = (
+  resolve: OnDemandHosts.Options["resolve"],
+  maxHosts?: number,
+  /** Before each change of the hosts. */
+  hold: Effect.Effect<void> = Effect.void
+) =>
   Effect.gen(function* () {
     const store = yield* SnapshotStore.SnapshotStore
     yield* store.set("edge", { routes: [create(RouteConfigurationSchema, { name: "main" })] })
@@ -35,7 +53,12 @@ const serving = (resolve: OnDemandHosts.Options["resolve"], maxHosts?: number) =
         return resolve(client, routes, name)
       },
       maxHosts
-    })
+    }).pipe(
+      Effect.provideService(SnapshotStore.SnapshotStore, {
+        ...store,
+        update: (group, change, options) => Effect.zipRight(hold, store.update(group, change, options))
+      })
+    )
     const server = yield* XdsServer.make({ group: ({ cluster }) => cluster, onMissing: hosts.onMissing })
     yield* hosts.attach(server)
     const resources = Effect.map(store.get("edge"), (found) => found)
@@ -101,6 +124,53 @@ describe("virtual hosts on demand", () => {
       expect(asked.filter((each) => each.endsWith(" b"))).toHaveLength(2)
       expect(asked.filter((each) => each.endsWith(" q.x"))).toHaveLength(1)
       expect(yield* hosts.size).toBe(2)
+    }).pipe(Effect.provide(world))
+  )
+
+  it.scoped("★ a host that a client subscribes to while it is given up is made again at once", () =>
+    Effect.gen(function* () {
+      const gate = yield* Effect.makeLatch(true)
+      const { asked, server, store } = yield* serving(
+        (_group, _routes, name) => Effect.succeed(host(name)),
+        2,
+        gate.await
+      )
+      const client = yield* MemoryClient.open()
+      client.send(request(["main/a", "main/c"]))
+      yield* settled
+      client.send(request([], ["main/a", "main/c"]))
+      yield* settled
+      // A store that takes its time: `a` is to go, and is still there.
+      yield* gate.close
+      client.send(request(["main/b"]))
+      yield* settled
+      client.send(request(["main/a"]))
+      yield* settled
+      yield* gate.open
+      yield* settled
+      expect(asked).toEqual(["edge main a", "edge main c", "edge main b", "edge main a"])
+      expect(server.isSubscribed("edge", VHDS, "main/a")).toBe(true)
+      expect(yield* stored(store)).toEqual(["main/a", "main/b"])
+    }).pipe(Effect.provide(world))
+  )
+
+  it.scoped("★ a host whose change takes longer than the call counts when it is in the store", () =>
+    Effect.gen(function* () {
+      const gate = yield* Effect.makeLatch(false)
+      const { hosts, store } = yield* serving((_group, _routes, name) => Effect.succeed(host(name)), 1, gate.await)
+      const client = yield* MemoryClient.open()
+      client.send(request(["main/a"]))
+      yield* settled
+      // The server waits no longer; the change goes on.
+      yield* TestClock.adjust("10 seconds")
+      yield* settled
+      yield* gate.open
+      yield* settled
+      expect(yield* stored(store)).toEqual(["main/a"])
+      expect(yield* hosts.size).toBe(1)
+      client.send(request(["main/b"]))
+      yield* settled
+      expect(yield* stored(store)).toEqual(["main/a"])
     }).pipe(Effect.provide(world))
   )
 
