@@ -8107,5 +8107,33 @@ export const mutations = [
     by: "packages/server/test/onDemandHosts.test.ts",
     line: "          Effect.uninterruptible,\n",
     becomes: ""
+  },
+  {
+    fault: "hosts on demand: one that is being given up is added before that",
+    file: "packages/server/src/OnDemandHosts.ts",
+    by: "packages/client/test/virtualHosts.simulation.test.ts",
+    line: "if (before !== undefined) return Effect.zipRight(before.await, add(group, routes, virtualHost))",
+    becomes: ""
+  },
+  {
+    fault: "hosts on demand: what is taken out of a server's store stays with its count",
+    file: "packages/server/src/OnDemandHosts.ts",
+    by: "packages/client/test/virtualHosts.simulation.test.ts",
+    line: "if (old !== undefined) made.delete(old[0])",
+    becomes: ""
+  },
+  {
+    fault: "scoped routes: each change of a response is a change of its own",
+    file: "packages/client/src/internal/ScopeDriver.ts",
+    by: "packages/client/test/virtualHosts.simulation.test.ts",
+    line: "this.changes.set(name, scope)",
+    becomes: "this.changes.set(name, scope); this.flush()"
+  },
+  {
+    fault: "scoped routes: a table that is shut keeps its watch of the route configuration",
+    file: "packages/client/src/internal/ScopeDriver.ts",
+    by: "packages/client/test/virtualHosts.simulation.test.ts",
+    line: "if (table?.watcher !== undefined) this.driver.unwatch(table.watcher)",
+    becomes: ""
   }
 ]

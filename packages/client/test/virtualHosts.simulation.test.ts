@@ -237,6 +237,8 @@ const play = (seed: number) =>
         case "given up":
           // It comes back as soon as the resolver has answered.
           return at >= Math.max(since, now() - backSoon)
+        case "lost":
+          return at >= now() - options.timeout
         case "unknown":
           // What the resolver said stays, and is hidden while a virtual host is held that another name led to.
           return at >= since - options.idleTimeout
@@ -555,8 +557,13 @@ const play = (seed: number) =>
 const first = Number(process.env["XDS_SEED"] ?? "1")
 const runs = Number(process.env["XDS_RUNS"] ?? "3")
 
+/** Seeds that found a fault, of the server or of the judge. */
+const regressions = [20, 24, 34, 102, 154, 223, 329]
+const asked = Array.from({ length: runs }, (_, n) => first + n)
+const seeds = process.env["XDS_SEED"] === undefined ? Array.from(new Set([...asked, ...regressions])) : asked
+
 describe("virtual hosts on demand in simulated time", () => {
-  for (const seed of Array.from({ length: runs }, (_, n) => first + n)) {
+  for (const seed of seeds) {
     it.live(`are found or not, in time, and leave nothing behind (seed ${seed})`, () =>
       Effect.gen(function* () {
         const { counts, excused, faults } = yield* play(seed)

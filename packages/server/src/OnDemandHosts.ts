@@ -129,6 +129,8 @@ export const make = <R = never>({
   Effect.map(SnapshotStore.SnapshotStore, (store) => {
     /** By group and resource name; the oldest first. */
     const made = new Map<string, Made>()
+    /** Keys whose hosts are being added or given up: ★ changes of one host must not overtake each other. */
+    const changing = new Map<string, Effect.Latch>()
     let server: XdsServer.Service | undefined
 
     const isSubscribed = ({ group, names }: Made): boolean =>
@@ -141,6 +143,7 @@ export const make = <R = never>({
         const isWide = host.names.some(VirtualHostDiscovery.isWildcard)
         looks += isWide ? wildcardLook : 1
         if (looks > longestLook) return undefined
+        if (changing.has(key)) continue
         if (!isSubscribed(host)) return [key, host]
         made.delete(key)
         made.set(key, host)
@@ -164,6 +167,8 @@ export const make = <R = never>({
       Effect.suspend(() => {
         const resource = VirtualHostDiscovery.nameOf(routes, virtualHost.name)
         const key = JSON.stringify([group, resource])
+        const before = changing.get(key)
+        if (before !== undefined) return Effect.zipRight(before.await, add(group, routes, virtualHost))
         const known = made.get(key)
         const isFull = known === undefined && made.size >= maxHosts
         const old = isFull ? unused() : undefined
@@ -173,6 +178,9 @@ export const make = <R = never>({
           )
         }
         const added: Made = { group, resource, names: namesOf(routes, virtualHost) }
+        const latch = Effect.unsafeMakeLatch()
+        const keys = old === undefined ? [key] : [key, old[0]]
+        for (const each of keys) changing.set(each, latch)
         if (old !== undefined) made.delete(old[0])
         made.set(key, added)
         const upsert = { virtualHosts: [Snapshot.virtualHost(routes, virtualHost)] }
@@ -184,6 +192,12 @@ export const make = <R = never>({
           : Effect.void
         return Effect.zipRight(giveUp, store.update(group, { upsert, ...(isElsewhere ? {} : removal) })).pipe(
           Effect.onError(() => Effect.forEach([[key, added] as const, ...(old === undefined ? [] : [old])], count)),
+          Effect.ensuring(
+            Effect.suspend(() => {
+              for (const each of keys) changing.delete(each)
+              return latch.open
+            })
+          ),
           // ★ Else a host that is in the store would not count when the call has taken too long, or the server ends.
           Effect.uninterruptible,
           Effect.zipRight(old === undefined ? Effect.void : again(old[1]))
