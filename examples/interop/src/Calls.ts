@@ -61,11 +61,17 @@ export const make = (options: Options): Effect.Effect<void, never, Scope.Scope> 
     const headers = new Headers()
     for (const each of metadata) if (each.method === method) headers.append(each.key, each.value)
     let hostname = ""
+    let header = new Headers()
+    let trailer = new Headers()
     const callOptions: CallOptions = {
       headers,
       timeoutMs: timeoutMillis,
       onHeader: (answered) => {
+        header = answered
         hostname = answered.get("hostname") ?? ""
+      },
+      onTrailer: (answered) => {
+        trailer = answered
       }
     }
     const end = statistics.begin(method)
@@ -84,7 +90,7 @@ export const make = (options: Options): Effect.Effect<void, never, Scope.Scope> 
       reason = error.rawMessage
     }
     const isSuccess = status === expectedStatus
-    end({ status, isSuccess, hostname })
+    end({ status, isSuccess, hostname, header, trailer })
     onEnd(method, { status, isSuccess, hostname, reason })
   }
   const begin = performance.now()

@@ -2,6 +2,8 @@
 import type { ConnectRouter } from "@connectrpc/connect"
 import { Bootstrap, XdsClient } from "@effect-xds/client"
 import { XdsChannels, XdsTransport } from "@effect-xds/connect-xds"
+import type { ClientConfig } from "@effect-xds/proto/envoy/service/status/v3/csds"
+import { ClientStatusDiscoveryService } from "@effect-xds/proto/envoy/service/status/v3/csds"
 import { ConnectClient } from "@effect-xds/transport-connect"
 import * as Console from "effect/Console"
 import * as Data from "effect/Data"
@@ -30,9 +32,9 @@ const toMethod = (type: number): Method => (type === RpcType.EmptyCall ? "EmptyC
 
 Program.run({
   about: `The client of gRPC's interop tests for xDS. It calls grpc.testing.TestService without an end, and serves on --stats_port
-what became of the calls (grpc.testing.LoadBalancerStatsService) and what the next ones are to be like
-(grpc.testing.XdsUpdateClientConfigureService). Where its control plane is, GRPC_XDS_BOOTSTRAP says, a file, or
-GRPC_XDS_BOOTSTRAP_CONFIG, its content.
+what became of the calls (grpc.testing.LoadBalancerStatsService), what the next ones are to be like
+(grpc.testing.XdsUpdateClientConfigureService), and the state of each resource (CSDS). GRPC_XDS_BOOTSTRAP says where its
+control plane is, a file, or GRPC_XDS_BOOTSTRAP_CONFIG, its content.
 
   node examples/interop/dist/Client.js --server=xds:///NAME [flags]`,
   flags,
@@ -52,9 +54,18 @@ GRPC_XDS_BOOTSTRAP_CONFIG, its content.
           timeoutMillis: asked.timeoutSec === 0 ? timeoutMillis : asked.timeoutSec * 1_000
         }
       }
-      const routes = (router: ConnectRouter) => {
+      const routesOf = (status: () => Promise<ClientConfig>) => (router: ConnectRouter) => {
+        // CSDS: the state of each resource.
+        router.service(ClientStatusDiscoveryService, {
+          fetchClientStatus: async () => ({ config: [await status()] }),
+          async *streamClientStatus(requests) {
+            const each = requests[Symbol.asyncIterator]()
+            while ((await each.next()).done !== true) yield { config: [await status()] }
+          }
+        })
         router.service(LoadBalancerStatsService, {
-          getClientStats: ({ numRpcs, timeoutSec }, { signal }) => statistics.next(numRpcs, timeoutSec * 1_000, signal),
+          getClientStats: ({ metadataKeys, numRpcs, timeoutSec }, { signal }) =>
+            statistics.next(numRpcs, timeoutSec * 1_000, signal, metadataKeys),
           getClientAccumulatedStats: () => statistics.accumulated()
         })
         router.service(XdsUpdateClientConfigureService, {
@@ -88,6 +99,8 @@ GRPC_XDS_BOOTSTRAP_CONFIG, its content.
         }
       }
       const calls = Effect.gen(function* () {
+        const { dump } = yield* XdsClient.XdsClient
+        const routes = routesOf(() => Effect.runPromise(dump))
         const port = yield* listen({ port: given(flags.stats_port), routes })
         const channels = yield* Effect.replicateEffect(
           XdsTransport.make({ target: given(flags.server) }),
@@ -107,7 +120,7 @@ GRPC_XDS_BOOTSTRAP_CONFIG, its content.
         return yield* Deferred.await(failed)
       })
       const layer = XdsChannels.layer({ bootstrap }).pipe(
-        Layer.provide(XdsClient.layer({ bootstrap })),
+        Layer.provideMerge(XdsClient.layer({ bootstrap })),
         Layer.provide(ConnectClient.layer())
       )
       return yield* Effect.provide(calls, layer)

@@ -1,7 +1,7 @@
 /** What became of calls, as `LoadBalancerStatsService` tells it. */
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import type { LoadBalancerAccumulatedStatsResponseSchema, LoadBalancerStatsResponseSchema, Method } from "./Testing.js"
-import { nameOf } from "./Testing.js"
+import { MetadataType, nameOf } from "./Testing.js"
 
 /** How a call ended. */
 export interface Ended {
@@ -11,6 +11,8 @@ export interface Ended {
   readonly isSuccess: boolean
   /** Who answered. */
   readonly hostname: string
+  readonly header: Headers
+  readonly trailer: Headers
 }
 
 interface Watcher {
@@ -25,6 +27,13 @@ type AccumulatedStats = MessageInitShape<typeof LoadBalancerAccumulatedStatsResp
 
 const add = (counts: Partial<Record<string | number, number>>, key: string | number): void => {
   counts[key] = (counts[key] ?? 0) + 1
+}
+
+/** The metadata of an answer that is asked for by these keys, in any case; `*`: all. */
+const metadataOf = ({ header, trailer }: Ended, keys: ReadonlySet<string>) => {
+  const of = (headers: Headers, type: number) =>
+    Array.from(headers).flatMap(([key, value]) => (keys.has("*") || keys.has(key) ? [{ key, value, type }] : []))
+  return { metadata: [...of(header, MetadataType.Initial), ...of(trailer, MetadataType.Trailing)] }
 }
 
 /** Of all calls of a client. */
@@ -50,9 +59,19 @@ export class Statistics {
     }
   }
 
-  /** Who answers the next so many calls. Those that do not end in time count as failures. */
-  next(count: number, timeoutMillis: number, signal: AbortSignal): Promise<Stats> {
+  /**
+   * Who answers the next so many calls. Those that do not end in time count as failures. With keys, the metadata of each answer
+   * is told, too.
+   */
+  next(
+    count: number,
+    timeoutMillis: number,
+    signal: AbortSignal,
+    metadataKeys: ReadonlyArray<string> = []
+  ): Promise<Stats> {
     return new Promise((resolve) => {
+      const keys = new Set(metadataKeys.map((key) => key.toLowerCase()))
+      const metadata: Record<string, { rpcMetadata: Array<ReturnType<typeof metadataOf>> }> = {}
       const byPeer: Record<string, number> = {}
       const byMethod: Record<string, { rpcsByPeer: Record<string, number> }> = {}
       let left = count
@@ -60,9 +79,11 @@ export class Statistics {
       const watcher: Watcher = {
         from: this.#next,
         before: this.#next + count,
-        hear: ({ hostname, isSuccess, method }) => {
+        hear: (ended) => {
+          const { hostname, isSuccess, method } = ended
           left--
           if (isSuccess) {
+            if (keys.size > 0) (metadata[hostname] ??= { rpcMetadata: [] }).rpcMetadata.push(metadataOf(ended, keys))
             add(byPeer, hostname)
             add((byMethod[method] ??= { rpcsByPeer: {} }).rpcsByPeer, hostname)
           } else failures++
@@ -73,7 +94,12 @@ export class Statistics {
         clearTimeout(timer)
         signal.removeEventListener("abort", finish)
         this.#watchers.delete(watcher)
-        resolve({ rpcsByPeer: byPeer, rpcsByMethod: byMethod, numFailures: failures + left })
+        resolve({
+          rpcsByPeer: byPeer,
+          rpcsByMethod: byMethod,
+          numFailures: failures + left,
+          metadatasByPeer: metadata
+        })
       }
       const timer = setTimeout(finish, timeoutMillis)
       signal.addEventListener("abort", finish)

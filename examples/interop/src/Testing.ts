@@ -90,10 +90,29 @@ const file = fileDesc(
               {
                 rpcs_by_peer: counts(1, stats),
                 num_failures: int32(2),
-                rpcs_by_method: map(3, stats, Type.STRING, (number) => message(number, `${stats}.RpcsByPeer`))
+                rpcs_by_method: map(3, stats, Type.STRING, (number) => message(number, `${stats}.RpcsByPeer`)),
+                metadatas_by_peer: map(4, stats, Type.STRING, (number) => message(number, `${stats}.MetadataByPeer`))
               },
-              [{ name: "RpcsByPeer", ...fieldsOf({ rpcs_by_peer: counts(1, `${stats}.RpcsByPeer`) }) }]
-            )
+              [
+                { name: "RpcsByPeer", ...fieldsOf({ rpcs_by_peer: counts(1, `${stats}.RpcsByPeer`) }) },
+                {
+                  name: "MetadataEntry",
+                  ...fieldsOf({ key: text(1), value: text(2), type: field(3, Type.ENUM, `${stats}.MetadataType`) })
+                },
+                { name: "RpcMetadata", ...fieldsOf({ metadata: messages(1, `${stats}.MetadataEntry`) }) },
+                { name: "MetadataByPeer", ...fieldsOf({ rpc_metadata: messages(1, `${stats}.RpcMetadata`) }) }
+              ]
+            ),
+            enumType: [
+              {
+                name: "MetadataType",
+                value: [
+                  { name: "UNKNOWN", number: 0 },
+                  { name: "INITIAL", number: 1 },
+                  { name: "TRAILING", number: 2 }
+                ]
+              }
+            ]
           },
           { name: "LoadBalancerAccumulatedStatsRequest" },
           {
@@ -190,12 +209,26 @@ type LoadBalancerStatsRequest = Message<"grpc.testing.LoadBalancerStatsRequest">
   metadataKeys: Array<string>
 }
 type RpcsByPeer = Message<"grpc.testing.LoadBalancerStatsResponse.RpcsByPeer"> & { rpcsByPeer: Counts }
+type MetadataEntry = Message<"grpc.testing.LoadBalancerStatsResponse.MetadataEntry"> & {
+  key: string
+  value: string
+  /** `MetadataType`. */
+  type: number
+}
+type RpcMetadata = Message<"grpc.testing.LoadBalancerStatsResponse.RpcMetadata"> & { metadata: Array<MetadataEntry> }
+type MetadataByPeer = Message<"grpc.testing.LoadBalancerStatsResponse.MetadataByPeer"> & {
+  rpcMetadata: Array<RpcMetadata>
+}
 /** Who answered calls; methods are `EmptyCall` and `UnaryCall`. */
 export type LoadBalancerStatsResponse = Message<"grpc.testing.LoadBalancerStatsResponse"> & {
   rpcsByPeer: Counts
   numFailures: number
   rpcsByMethod: { [method: string]: RpcsByPeer }
+  metadatasByPeer: { [peer: string]: MetadataByPeer }
 }
+
+/** `LoadBalancerStatsResponse.MetadataType`: of the headers of an answer, or of its trailers. */
+export const MetadataType = { Initial: 1, Trailing: 2 } as const
 
 type LoadBalancerAccumulatedStatsRequest = Message<"grpc.testing.LoadBalancerAccumulatedStatsRequest">
 type MethodStats = Message<"grpc.testing.LoadBalancerAccumulatedStatsResponse.MethodStats"> & {

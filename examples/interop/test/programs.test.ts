@@ -1,12 +1,14 @@
 /** The programs of this example, as somebody runs them in a shell. */
 import { createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
+import { ClientResourceStatus } from "@effect-xds/proto/envoy/admin/v3/config_dump_shared"
+import { ClientStatusDiscoveryService } from "@effect-xds/proto/envoy/service/status/v3/csds"
 import * as Waiting from "@effect-xds/testing/Waiting"
 import { expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { flags } from "../src/ClientFlags.js"
 import * as Flags from "../src/Flags.js"
-import { LoadBalancerStatsService } from "../src/Testing.js"
+import { LoadBalancerStatsService, MetadataType } from "../src/Testing.js"
 import * as Clients from "./Clients.js"
 import * as ControlPlanes from "./ControlPlanes.js"
 import * as Distribution from "./Distribution.js"
@@ -107,10 +109,8 @@ it.live("a client and servers that are started by hand find each other", () =>
       [...common, "--rpc=EmptyCall,UnaryCall", "--print_response=true", "--response_payload_size=10"],
       bootstrap
     )
-    const statistics = createClient(
-      LoadBalancerStatsService,
-      createGrpcTransport({ baseUrl: `http://127.0.0.1:${yield* port(client)}` })
-    )
+    const transport = createGrpcTransport({ baseUrl: `http://127.0.0.1:${yield* port(client)}` })
+    const statistics = createClient(LoadBalancerStatsService, transport)
     const stats = yield* Waiting.until(
       "answers of both servers, and to both methods",
       () => statistics.getClientStats({ numRpcs: 40, timeoutSec: 60 }),
@@ -120,6 +120,25 @@ it.live("a client and servers that are started by hand find each other", () =>
     )
     expect(Object.keys(stats.rpcsByMethod).sort()).toEqual(["EmptyCall", "UnaryCall"])
     expect(Distribution.total(stats.rpcsByPeer)).toBe(40)
+    expect(stats.metadatasByPeer).toEqual({})
+    const asked = { numRpcs: 10, timeoutSec: 60, metadataKeys: ["HostName", "nothing"] }
+    const { metadatasByPeer } = yield* Effect.promise(() => statistics.getClientStats(asked))
+    const found = Object.entries(metadatasByPeer).flatMap(([peer, { rpcMetadata }]) =>
+      rpcMetadata.map(({ metadata }) => ({
+        peer,
+        metadata: metadata.map(({ key, type, value }) => ({ key, type, value }))
+      }))
+    )
+    expect(found).toHaveLength(10)
+    for (const { metadata, peer } of found) {
+      expect(metadata).toEqual([{ key: "hostname", type: MetadataType.Initial, value: peer }])
+    }
+
+    const status = createClient(ClientStatusDiscoveryService, transport)
+    const { config } = yield* Effect.promise(() => status.fetchClientStatus({}))
+    expect(config.map(({ node }) => node?.id)).toEqual(["by-hand"])
+    const { ACKED } = ClientResourceStatus
+    expect(new Set(config[0]?.genericXdsConfigs.map(({ clientStatus }) => clientStatus))).toEqual(new Set([ACKED]))
     yield* Waiting.eventually(() => expect(client.printed().join("\n")).toMatch(/UnaryCall: OK, answered by [ab]/))
 
     // Calls that fail as they are to succeed, and the other way round.
