@@ -30,7 +30,7 @@ const hasSchedstat = existsSync("/proc/self/schedstat")
  * CPU time of all threads so far, user and system, in milliseconds. From the nanoseconds of every thread's `schedstat`;
  * /proc/PID/stat holds the same in steps of 10 ms, and serves where there is no schedstat.
  */
-const cpuMilliseconds = (pid: number): number => {
+export const cpuMilliseconds = (pid: number): number => {
   const stat = read(pid, "stat")
   if (hasSchedstat) {
     return readThreads(pid, "schedstat").reduce((sum, line) => sum + Number(line.split(" ", 1)[0]) / 1e6, 0)
@@ -42,6 +42,9 @@ const cpuMilliseconds = (pid: number): number => {
 
 /** Whether a thread runs or waits for a core: on a busy machine a process without CPU time is not yet a process at rest. */
 const wantsCpu = (pid: number): boolean => readThreads(pid, "stat").some((line) => line.includes(") R "))
+
+/** File descriptors that are open: connections and files. */
+export const openFiles = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length
 
 /** Resident memory in bytes. */
 export const residentBytes = (pid: number): number =>

@@ -98,6 +98,15 @@ export class Server {
     return ProcessStatistics.hasEnded(this.child.pid)
   }
 
+  /** Of all threads so far. */
+  cpuMilliseconds(): number {
+    return ProcessStatistics.cpuMilliseconds(this.child.pid)
+  }
+
+  openFiles(): number {
+    return ProcessStatistics.openFiles(this.child.pid)
+  }
+
   residentBytes(): number {
     return ProcessStatistics.residentBytes(this.child.pid)
   }

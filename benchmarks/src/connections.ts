@@ -1,0 +1,196 @@
+/**
+ * `npm run soak:connections` (`node benchmarks/dist/connections.js [--connections 10000] [--minutes 30] [--clusters 10000]
+ * [--names 100] [--changes 50] [--coming 100]`): one process with many connections for a long time. Each has a stream that asks for
+ * `--names` clusters (0: for all, by the wildcard), and 20 of them ask for all and are watched. Clients come and go and clusters
+ * change all the while. Each minute: the CPU of the server, its memory, and how far the slowest watched stream was behind; in the
+ * end the open files, when all clients have left. Ends with 1 if a target is missed.
+ */
+import { setTimeout } from "node:timers/promises"
+import { parseArgs } from "node:util"
+import { Bench } from "./Bench.js"
+import { CaseError } from "./Child.js"
+import * as Fixtures from "./Fixtures.js"
+import * as GoPrograms from "./GoPrograms.js"
+import { Load } from "./Load.js"
+import { load as systemLoad, machine } from "./Machine.js"
+
+const { values } = parseArgs({
+  options: {
+    connections: { type: "string", default: "10000" },
+    minutes: { type: "string", default: "30" },
+    clusters: { type: "string", default: "10000" },
+    names: { type: "string", default: "100" },
+    changes: { type: "string", default: "50" },
+    coming: { type: "string", default: "100" }
+  }
+})
+const connections = Number(values.connections)
+const minutes = Number(values.minutes)
+const clusters = Number(values.clusters)
+const changesPerSecond = Number(values.changes)
+/** Clients that come in a second; as many go. They are two seconds' worth at the most, and part of the connections. */
+const coming = Number(values.coming)
+const names = Math.min(clusters, Number(values.names))
+/** With the wildcard all streams are watched. */
+const watched = names === 0 ? connections - 2 * coming : 20
+const staying = connections - 2 * coming - (names === 0 ? 0 : watched)
+if (staying < 1) throw new Error("--connections has to be more than twice --coming")
+
+const say = (text: string): void => console.log(text)
+const program = await GoPrograms.load(say)
+if ("missing" in program) throw new Error(program.missing)
+
+const bench = new Bench({
+  quick: false,
+  repeats: 1,
+  peers: ["ours"],
+  before: undefined,
+  rounds: 1,
+  load: program.path,
+  goControlPlane: { missing: "it does not take part" },
+  profile: undefined,
+  say
+})
+const setup = {
+  kind: "clusters",
+  count: clusters,
+  incremental: true,
+  // Each name is asked for by as many streams as another one.
+  named: names === 0 ? undefined : { perStream: names, stride: Math.max(1, Math.floor(clusters / staying)) }
+} as const
+/** What a stream gets at first. */
+const resources = names === 0 ? clusters : names
+
+const megabytes = (bytes: number): string => `${Math.round(bytes / 1e6)} MB`
+const mean = (numbers: ReadonlyArray<number>): number =>
+  numbers.reduce((sum, each) => sum + each, 0) / Math.max(1, numbers.length)
+const third = (numbers: ReadonlyArray<number>, which: 0 | 2): ReadonlyArray<number> => {
+  const size = Math.max(1, Math.floor(numbers.length / 3))
+  return which === 0 ? numbers.slice(0, size) : numbers.slice(-size)
+}
+const missed: Array<string> = []
+const judged = (isMet: boolean, target: string): string => {
+  if (!isMet) missed.push(target)
+  return `target ${target}: ${isMet ? "met" : "MISSED"}`
+}
+
+const { cores, cpu } = machine()
+say(`Node ${process.version}, ${cores} cores of ${cpu}, load ${systemLoad().toFixed(1)}`)
+say(
+  `${clusters} clusters, ${connections} connections that ask for ${names === 0 ? "all" : names}, for ${minutes} minutes; ` +
+    `${coming} clients come and go and ${changesPerSecond} clusters change a second`
+)
+
+await bench.with("ours", { ...setup, streams: staying, connections: staying }, async (session) => {
+  const { load: crowd, server } = session
+  const watcher = names === 0 ? crowd : new Load(program.path, bench.progress)
+  const guests = [new Load(program.path, bench.progress), new Load(program.path, bench.progress)] as const
+  try {
+    const filesAtFirst = server.openFiles()
+    await bench.connect(session, { ...setup, streams: staying, connections: staying }, { track: names === 0 })
+    if (watcher !== crowd) {
+      const all = { ...setup, named: undefined, streams: watched, connections: watched }
+      await bench.connect({ ...session, load: watcher }, all, { track: true })
+    }
+    say(
+      `${staying} streams have what they asked for; ${megabytes(server.residentBytes())}, ${server.openFiles()} open files`
+    )
+
+    const end = performance.now() + minutes * 60_000
+    const isOver = (): boolean => performance.now() >= end
+    const first = Fixtures.sequenceOf(bench.changed("clusters", 0))
+    /** When each change was made, in nanoseconds since 1970. */
+    const made: Array<number> = []
+    let served = 0
+
+    const changing = async (): Promise<void> => {
+      const start = performance.now()
+      for (let change = 0; !isOver(); change++) {
+        await server.prepare([bench.changed("clusters", (change * 7919) % clusters)])
+        const due = start + (change * 1_000) / changesPerSecond
+        if (due > performance.now()) await setTimeout(due - performance.now())
+        made.push((performance.timeOrigin + performance.now()) * 1e6)
+        await server.apply()
+      }
+    }
+    /** Clients that come in the course of a second, and go. */
+    const visiting = async (guest: Load, after: number): Promise<void> => {
+      await setTimeout(after)
+      while (!isOver()) {
+        const next = performance.now() + 2_000
+        const expected = { streams: coming, resources }
+        await guest.mark(expected)
+        await guest.open({
+          ...bench.clients({ ...setup, connections: coming, streams: coming }, server),
+          perSecond: coming
+        })
+        await guest.wait(expected, 60)
+        served += coming
+        await guest.close()
+        if (next > performance.now()) await setTimeout(next - performance.now())
+      }
+    }
+    const cpus: Array<number> = []
+    const resident: Array<number> = []
+    const behind: Array<number> = []
+    /** How far the slowest stream was behind in the changes of the last minute, in milliseconds. */
+    const slowest = async (from: number): Promise<number> => {
+      const arrivals = await watcher.latencies()
+      const now = (performance.timeOrigin + performance.now()) * 1e6
+      let most = 0
+      for (let index = from; index < made.length; index++) {
+        const time = made[index] ?? now
+        const arrival = arrivals[first + 1 + index]
+        const isThere = arrival?.streams === watched
+        // A change that is under way is as late as it is old.
+        most = Math.max(most, (isThere ? arrival.last : now) - time)
+      }
+      return most / 1e6
+    }
+    const watching = async (): Promise<void> => {
+      let from = 0
+      let used = server.cpuMilliseconds()
+      let at = performance.now()
+      while (!isOver()) {
+        await setTimeout(Math.min(60_000, Math.max(0, end - performance.now())))
+        const now = server.cpuMilliseconds()
+        const load = (now - used) / (performance.now() - at)
+        used = now
+        at = performance.now()
+        const late = await slowest(from)
+        from = made.length
+        cpus.push(load)
+        resident.push(server.residentBytes())
+        behind.push(late)
+        say(
+          `minute ${cpus.length}: ${(100 * load).toFixed(0)} % of a core, ${megabytes(server.residentBytes())}, slowest stream ` +
+            `${late.toFixed(0)} ms behind, ${made.length} changes, ${served} clients came and went, ${server.openFiles()} open files`
+        )
+      }
+    }
+    await Promise.all([changing(), visiting(guests[0], 0), visiting(guests[1], 1_000), watching()])
+
+    await Promise.all([crowd.close(), watcher.close()])
+    await server.quietCpuMilliseconds()
+    const files = server.openFiles()
+    const [before, after] = [mean(third(cpus, 0)), mean(third(cpus, 2))]
+    const [held, heldThen] = [mean(third(resident, 0)), mean(third(resident, 2))]
+    const most = Math.max(...behind)
+    say(
+      `CPU ${(100 * before).toFixed(0)} % in the first third, ${(100 * after).toFixed(0)} % in the last; ` +
+        judged(after <= 1.1 * before, "at most 1.1 × the first")
+    )
+    say(
+      `memory ${megabytes(held)} in the first third, ${megabytes(heldThen)} in the last; ` +
+        judged(heldThen <= 1.1 * held, "at most 1.1 × the first")
+    )
+    say(`slowest stream ${most.toFixed(0)} ms behind; ${judged(most <= 1_000, "≤ 1 000 ms")}`)
+    say(`${files} open files, ${filesAtFirst} at the start; ${judged(files <= filesAtFirst, "as at the start")}`)
+  } catch (error) {
+    if (error instanceof CaseError) say(`the server's memory: ${megabytes(server.residentBytes())}`)
+    throw error
+  } finally {
+    await Promise.all([...guests, ...(watcher === crowd ? [] : [watcher])].map((each) => each.stop()))
+  }
+})
+process.exit(missed.length > 0 ? 1 : 0)
