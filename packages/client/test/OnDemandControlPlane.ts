@@ -19,7 +19,7 @@ const group = "edge"
 export const maxHosts = 6
 
 /** Why the server may have said that a host which the resolver knows does not exist. */
-export type Excuse = "unknown" | "slow" | "failed" | "refused" | "removed" | "given up" | "lost"
+export type Excuse = "unknown" | "slow" | "failed" | "refused" | "removed" | "given up"
 
 /** `well`: only well; `any`: sometimes slow, failing, throwing or hanging. */
 type Mood = "well" | "any"
@@ -106,8 +106,6 @@ export class ControlPlane {
         Effect.orDie
       )
       yield* hosts.attach(this.server)
-      // A client that returns is told that a virtual host is gone, though the resolver is asked for the host that led to it.
-      if (isFresh) for (const routes of routeConfigurations) this.excuseAll(routes, "lost")
     })
   }
 

@@ -237,8 +237,6 @@ const play = (seed: number) =>
         case "given up":
           // It comes back as soon as the resolver has answered.
           return at >= Math.max(since, now() - backSoon)
-        case "lost":
-          return at >= now() - options.timeout
         case "unknown":
           // What the resolver said stays, and is hidden while a virtual host is held that another name led to.
           return at >= since - options.idleTimeout

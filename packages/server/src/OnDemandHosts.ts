@@ -39,9 +39,6 @@ export interface Options<in out R = never> {
    * The virtual host of a host, or `undefined` if there is none: the client is told so at once. It may answer for other hosts,
    * too, by its domains. The host is in lower case if the client is Envoy.
    *
-   * One that has the name of the host stays with clients that return to a server whose store is empty, until it is answered
-   * again. One of another name is gone for them at once, and comes back with the answer.
-   *
    * It may fail, throw, or take too long (`missingTimeout` of the server), and what it gives may be refused by the store, or be
    * for other hosts only: that is logged, and the host counts as unknown until a client asks again.
    */

@@ -14,6 +14,7 @@ import type { GroupFault } from "./GroupFault.js"
 import * as GroupRule from "./GroupRule.js"
 import type { Claim, Facts, Found } from "./internal/group/Facts.js"
 import { FactsCache, load, nothing } from "./internal/group/FactsReader.js"
+import { FirstInOrder } from "./internal/group/FirstInOrder.js"
 
 /**
  * An encoded resource.
@@ -191,7 +192,7 @@ export class GroupIndex {
   #referrers: ByKey<Set<Entry>> | undefined
   #claims: Map<string, Array<Claimed>> | undefined
   /** Resources with faults. */
-  readonly #broken = new Set<Entry>()
+  readonly #broken = new FirstInOrder<Entry>()
   /** Resources that gRPC begins with. */
   #roots: Set<Entry> | undefined
   /** Resources that break a rule of gRPC alone, if gRPC is led to them. */
@@ -333,8 +334,7 @@ export class GroupIndex {
   *listing(most = 100): Generator<undefined, Faults> {
     const faults: Array<GroupFault> = []
     let looked = 0
-    const broken = Array.from(this.#broken).sort((one, other) => one.order - other.order)
-    for (const entry of broken) {
+    for (const entry of yield* this.#broken.first(most)) {
       if (faults.length >= most) break
       if (++looked % atOnce === 0) yield
       for (const fault of entry.faults) if (faults.length < most) faults.push(fault)

@@ -10,6 +10,7 @@
  * | `MissingDone`, or the wait is over | answered: does not exist |
  * | the client holds a resource under the name | removal at once; no request waits for it |
  * | the client holds one from an earlier stream | its removal waits, too |
+ * | ★ it holds virtual hosts that the group lacks, under other names than it asks for | their removal waits as long: the host may lead to one of them |
  * | the client moves to another group | `Missing` for names that this group lacks; unanswered names wait anew |
  * | the group is set, or set again after it was cleared | `Missing` for names that it lacks, except those that wait already |
  *
@@ -22,11 +23,13 @@ import * as Option from "effect/Option"
 import * as Collection from "../protocol/Collection.js"
 import * as CollectionIndex from "../resource/CollectionIndex.js"
 import * as Cursor from "../resource/Cursor.js"
+import * as HeldVersions from "../resource/HeldVersions.js"
 import * as ResourceGroup from "../resource/ResourceGroup.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
 import * as VirtualHostDiscovery from "../resource/VirtualHostDiscovery.js"
 import * as Steps from "../Steps.js"
 import type { Protocol } from "../wire/Request.js"
+import * as RequestedNames from "./RequestedNames.js"
 import type { Draft, Output, ServerStream } from "./StreamState.js"
 import { find, put } from "./StreamState.js"
 import type { Subscription } from "./Subscription.js"
@@ -91,6 +94,38 @@ export const wait = (self: Subscription, names: ReadonlyArray<string>, until: nu
   return withOnDemand(self, onDemand)
 }
 
+/**
+ * VHDS, the first request of a returning client: the virtual hosts that it quotes, and that the group lacks, wait with the hosts
+ * that may be made. It asked for hosts by their domains, so one that is made may be one of these; to be told meanwhile that they
+ * are gone would be a 404.
+ *
+ * @since 0.1.0
+ */
+export const waitQuoted = function* (
+  self: Subscription,
+  { group }: Pick<ServerStream, "group">,
+  until: number
+): Steps.Steps<Subscription> {
+  const { cursor, initial, typeUrl } = self
+  const isFirst = cursor === undefined && initial.size > 0
+  if (!isFirst || group === undefined || !ResourceType.isOf(typeUrl, ResourceType.VirtualHost)) return self
+  const set = ResourceGroup.set(group, typeUrl)
+  const { others } = yield* HeldVersions.compare(initial, set)
+  const names: Array<string> = []
+  let count = 0
+  for (const [name, version] of others) {
+    if (++count % Steps.atOnce === 0) yield
+    // ★ Envoy quotes openers and missing hosts without a version; it holds nothing under them.
+    if (version === "" || Subscriptions.hasName(self, name) || ResourceSet.find(set, name) !== undefined) continue
+    names.push(name)
+    if (names.length === mostOnDemand) break
+  }
+  if (names.length === 0) return self
+  const next = Subscriptions.draft(self)
+  next.requested = yield* RequestedNames.withNames(self.requested, names)
+  return wait(next, names, until)
+}
+
 const withOnDemand = (self: Subscription, onDemand: HashMap.HashMap<string, number>): Subscription => {
   if (self.onDemand === onDemand) return self
   const next = Subscriptions.draft(self)
@@ -151,7 +186,9 @@ export const without = (
 ): ReadonlyArray<Subscription> => {
   const known = subscriptions.find((each) => each.typeUrl === typeUrl)
   if (known === undefined) return subscriptions
-  const left = HashMap.removeMany(known.onDemand, names)
+  const asked = HashMap.removeMany(known.onDemand, names)
+  // What is only quoted waits for no longer than what is asked for.
+  const left = HashMap.some(asked, (_, name) => Subscriptions.hasName(known, name)) ? asked : Subscriptions.noneOnDemand
   return HashMap.size(left) === HashMap.size(known.onDemand)
     ? subscriptions
     : put(subscriptions, withOnDemand(known, left))

@@ -230,7 +230,8 @@ const onSubscription = function* (
     const missing = yield* OnDemandNames.missing(self, typeUrl, waiting)
     if (missing.length > 0) {
       outputs.push({ _tag: "Missing", typeUrl, names: missing })
-      after = OnDemandNames.wait(after, missing, now + options.missingWait)
+      const until = now + options.missingWait
+      after = yield* OnDemandNames.waitQuoted(OnDemandNames.wait(after, missing, until), self, until)
     }
   }
   if (isCounted) {
