@@ -65,6 +65,8 @@ describe("the first in order", () => {
           // From the front, so that those behind come to it.
           for (const { order } of sorted(items.values(), items.size)) {
             remove(order)
+            // Behind those that are known, and before them.
+            if (order % 5 === 0) add(order + 3 * size)
             if (order % 97 === 0) check()
           }
           check()
