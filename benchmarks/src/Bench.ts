@@ -296,3 +296,17 @@ export const format = (value: number): string => {
       .replace(/\B(?=(\d{3})+$)/g, " ")
   return value >= 10 ? value.toFixed(1) : value.toFixed(2)
 }
+
+/** For a program of its own, which runs our server once. `load`: the program of the load generator. */
+export const ofOurs = (load: string, say: (text: string) => void): Bench =>
+  new Bench({
+    quick: false,
+    repeats: 1,
+    peers: ["ours"],
+    before: undefined,
+    rounds: 1,
+    load,
+    goControlPlane: { missing: "it does not take part" },
+    profile: undefined,
+    say
+  })

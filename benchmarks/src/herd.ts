@@ -5,7 +5,7 @@
  */
 import { setTimeout } from "node:timers/promises"
 import { parseArgs } from "node:util"
-import { Bench } from "./Bench.js"
+import * as Benches from "./Bench.js"
 import { CaseError } from "./Child.js"
 import * as Fixtures from "./Fixtures.js"
 import * as GoPrograms from "./GoPrograms.js"
@@ -31,17 +31,7 @@ const say = (text: string): void => console.log(text)
 const program = await GoPrograms.load(say)
 if ("missing" in program) throw new Error(program.missing)
 
-const bench = new Bench({
-  quick: false,
-  repeats: 1,
-  peers: ["ours"],
-  before: undefined,
-  rounds: 1,
-  load: program.path,
-  goControlPlane: { missing: "it does not take part" },
-  profile: undefined,
-  say
-})
+const bench = Benches.ofOurs(program.path, say)
 const setup = { kind: "clusters", count: clusters, streams: 1, connections: 1, incremental: true } as const
 
 const at = (sorted: ReadonlyArray<number>, part: number): number =>

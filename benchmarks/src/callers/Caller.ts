@@ -1,6 +1,6 @@
 /** A client that is measured, in a process of its own: it calls as it is told, and says what that took. */
 import * as Schema from "effect/Schema"
-import * as Inspector from "node:inspector"
+import { collectGarbage } from "../Garbage.js"
 import * as Answers from "./Answers.js"
 
 /** One unary call. */
@@ -15,15 +15,6 @@ export interface Places {
 }
 
 const Calls = Schema.decodeUnknownSync(Schema.Struct({ count: Schema.Number, width: Schema.Number }))
-
-const collectGarbage = async (): Promise<void> => {
-  const session = new Inspector.Session()
-  session.connect()
-  await new Promise<void>((resolve, reject) => {
-    session.post("HeapProfiler.collectGarbage", (error) => (error === null ? resolve() : reject(error)))
-  })
-  session.disconnect()
-}
 
 /** Serves the harness with what calls once. */
 export const serve = (make: (places: Places) => Promise<Call> | Call): void => {

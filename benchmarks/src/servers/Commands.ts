@@ -8,6 +8,7 @@ import type { IntervalHistogram } from "node:perf_hooks"
 import { monitorEventLoopDelay } from "node:perf_hooks"
 import { createInterface } from "node:readline"
 import { writeFileSync } from "node:fs"
+import { collectGarbage } from "../Garbage.js"
 
 export interface Change {
   readonly name: string
@@ -160,19 +161,6 @@ export const serve = (server: Server): void => {
     })
   })
   lines.on("close", () => process.exit())
-}
-
-/**
- * All that can be collected, and the room for it is given back: a plain `gc()` keeps half-empty pages, which for a server that
- * has just loaded its resources is as much as thousands of streams take.
- */
-const collectGarbage = async (): Promise<void> => {
-  const session = new Inspector.Session()
-  session.connect()
-  await new Promise<void>((resolve, reject) => {
-    session.post("HeapProfiler.collectGarbage", (error) => (error === null ? resolve() : reject(error)))
-  })
-  session.disconnect()
 }
 
 const decodeBase64 = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, "base64"))
