@@ -5182,7 +5182,7 @@ const calls = [
   {
     fault: "calls: an update of a virtual host counts once for each channel",
     file: "packages/connect-xds/src/internal/HostStatistics.ts",
-    by: "packages/connect-xds/test/virtualHosts.test.ts",
+    by: "packages/connect-xds/test/HostStatistics.test.ts",
     line: "known.told = told",
     becomes: ""
   },
