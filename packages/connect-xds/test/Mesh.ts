@@ -239,6 +239,8 @@ export const backend = (options: BackendOptions = {}) =>
           : options.tls === undefined
             ? Http2.createServer(handler)
             : Http2.createSecureServer({ ...options.tls, requestCert: true, rejectUnauthorized: true }, handler)
+      // Idle connections of HTTP/1.1 are the client's to end.
+      if ("keepAliveTimeout" in server) server.keepAliveTimeout = 0
       server.on("connection", (socket: Socket) => {
         sockets.add(socket)
         socket.once("close", () => sockets.delete(socket))
