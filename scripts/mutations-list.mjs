@@ -8161,7 +8161,7 @@ export const mutations = [
     fault: "rules over a group: all that is broken is sorted after each change",
     file: "packages/validate/src/internal/group/FirstInOrder.ts",
     by: "packages/validate/test/FirstInOrder.test.ts",
-    line: "if (this.#first === undefined || (!this.#isAll && this.#first.length < most)) {",
-    becomes: "if (this.#first === undefined || !this.#isAll) {"
+    line: "if (!this.#isAll && this.#first.length < most) {",
+    becomes: "if (!this.#isAll) {"
   }
 ]

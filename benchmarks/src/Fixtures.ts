@@ -92,25 +92,28 @@ const cluster = (index: number, sequence: number): Encoded => {
   return { name, value: toBinary(ClusterSchema, message) }
 }
 
+/** The place of an endpoint. */
+export const hostAt = (address: string, port: number) => ({
+  hostIdentifier: {
+    case: "endpoint" as const,
+    value: {
+      address: {
+        address: {
+          case: "socketAddress" as const,
+          value: { address, portSpecifier: { case: "portValue" as const, value: port } }
+        }
+      }
+    }
+  }
+})
+
 /** The endpoints of a cluster: three in two zones, about 180 bytes. */
 const assignment = (index: number, sequence: number): Encoded => {
   const next = random(index + 1)
   const clusterName = `outbound|8080||service-${digits(index, 6)}.team-${text(next, 4)}.svc.cluster.local`
+  const octet = (): number => Math.floor(next() * 256)
   const endpoint = () => ({
-    hostIdentifier: {
-      case: "endpoint" as const,
-      value: {
-        address: {
-          address: {
-            case: "socketAddress" as const,
-            value: {
-              address: `10.${Math.floor(next() * 256)}.${Math.floor(next() * 256)}.${Math.floor(next() * 256)}`,
-              portSpecifier: { case: "portValue" as const, value: 8080 }
-            }
-          }
-        }
-      }
-    },
+    ...hostAt(`10.${octet()}.${octet()}.${octet()}`, 8080),
     loadBalancingWeight: 1_000_000 + sequence
   })
   const message = create(ClusterLoadAssignmentSchema, {

@@ -6,7 +6,7 @@ import * as Answers from "./Answers.js"
 /** One unary call. */
 export type Call = () => Promise<unknown>
 
-/** Where the services are. The names are those of the environment. */
+/** Where the services are. The harness says it in the environment: `SERVER` and `CONTROL_PLANE`. */
 export interface Places {
   /** `127.0.0.1:PORT` of a server, for clients without xDS. */
   readonly server: string
@@ -48,6 +48,7 @@ export const serve = (make: (places: Places) => Promise<Call> | Call): void => {
     /** Calls so often, `width` at a time: CPU time of the process in microseconds. */
     calls: async (fields) => {
       const { count, width } = Calls(fields)
+      // Not what connecting takes.
       await ready
       let left = count
       const before = process.cpuUsage()

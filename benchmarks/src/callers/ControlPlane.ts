@@ -15,6 +15,7 @@ import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
 import * as ManagedRuntime from "effect/ManagedRuntime"
 import * as Schema from "effect/Schema"
+import * as Fixtures from "../Fixtures.js"
 import * as Answers from "./Answers.js"
 
 const ads = { configSourceSpecifier: { case: "ads" as const, value: {} } }
@@ -68,19 +69,7 @@ const assignment = (endpoints: ReadonlyArray<{ readonly address: string; readonl
       {
         locality: { zone: "here" },
         loadBalancingWeight: 1,
-        lbEndpoints: endpoints.map(({ address, port }) => ({
-          hostIdentifier: {
-            case: "endpoint" as const,
-            value: {
-              address: {
-                address: {
-                  case: "socketAddress" as const,
-                  value: { address, portSpecifier: { case: "portValue" as const, value: port } }
-                }
-              }
-            }
-          }
-        }))
+        lbEndpoints: endpoints.map(({ address, port }) => Fixtures.hostAt(address, port))
       }
     ]
   })

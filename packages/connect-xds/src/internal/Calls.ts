@@ -1,11 +1,11 @@
 /**
  * The calls of a transport. The codecs are those of `@connectrpc/connect-node`: an interceptor, the innermost, places each
  * attempt and calls on with a URL that has the attempt's number in front of its path; what the codec then sends to that
- * URL goes where the attempt goes.
+ * URL goes where the attempt goes. Unary calls of gRPC come without a codec, from `GrpcUnary`, straight to `run`.
  */
+import type { DescMethod } from "@bufbuild/protobuf"
 import type { Interceptor, StreamResponse, UnaryResponse } from "@connectrpc/connect"
 import { Code, ConnectError, createContextKey } from "@connectrpc/connect"
-import type { DescMethod } from "@bufbuild/protobuf"
 import type { UniversalClientFn } from "@connectrpc/connect/protocol"
 import type { CallHeaders } from "@effect-xds/routing/CallHeaders"
 import * as StatefulSession from "@effect-xds/routing/StatefulSession"

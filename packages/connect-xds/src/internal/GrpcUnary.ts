@@ -31,17 +31,14 @@ export const make = (options: Options): Transport["unary"] => {
   const plain = headersOf(undefined)
   const plainFields = Fields.fromHeaders(plain)
 
-  const frameOf = (data: Uint8Array): Uint8Array | Promise<Uint8Array> => {
-    const { writeMaxBytes } = options
+  const frameOf = async (data: Uint8Array): Promise<Uint8Array> => {
+    const { compressMinBytes, writeMaxBytes } = options
     if (data.byteLength > writeMaxBytes) {
       const words = `message size ${data.byteLength} is larger than configured writeMaxBytes ${writeMaxBytes}`
       throw new ConnectError(words, Code.ResourceExhausted)
     }
-    return sendCompression === null || data.byteLength < options.compressMinBytes
-      ? Protocol.encodeEnvelope(0, data)
-      : Protocol.envelopeCompress({ flags: 0, data }, sendCompression, options.compressMinBytes).then((compressed) =>
-          Protocol.encodeEnvelope(compressed.flags, compressed.data)
-        )
+    const envelope = await Protocol.envelopeCompress({ flags: 0, data }, sendCompression, compressMinBytes)
+    return Protocol.encodeEnvelope(envelope.flags, envelope.data)
   }
 
   const send = async <I extends DescMessage, O extends DescMessage>(
@@ -60,8 +57,7 @@ export const make = (options: Options): Transport["unary"] => {
     )
     let frame: Uint8Array
     try {
-      const framed = frameOf(serialize(create(method.input, input)))
-      frame = framed instanceof Uint8Array ? framed : await framed
+      frame = await frameOf(serialize(create(method.input, input)))
     } catch (cause) {
       throw ConnectError.from(cause)
     }
@@ -72,8 +68,7 @@ export const make = (options: Options): Transport["unary"] => {
       calls.tell(call, (name, value) => {
         fields[name] = value
       })
-      const { headers, message, trailers } = await UnaryExchange.send(attempt, call, { path, fields, frame }, reading)
-      return answerOf(method, message, headers, trailers)
+      return answerOf(method, await UnaryExchange.send(attempt, call, { path, fields, frame }, reading))
     })
   }
 
@@ -110,9 +105,7 @@ export const make = (options: Options): Transport["unary"] => {
 /** Headers are made when somebody looks at them. */
 const answerOf = <I extends DescMessage, O extends DescMessage>(
   method: DescMethodUnary<I, O>,
-  message: UnaryResponse<I, O>["message"],
-  headers: UnaryExchange.Answer<unknown>["headers"],
-  trailers: UnaryExchange.Answer<unknown>["trailers"]
+  { headers, message, trailers }: UnaryExchange.Answer<UnaryResponse<I, O>["message"]>
 ): UnaryResponse<I, O> => {
   let header: Headers | undefined
   let trailer: Headers | undefined

@@ -48,6 +48,8 @@ const prefix = 5
 const compressed = 1
 const nothing = new Uint8Array()
 
+type Verdict = ReturnType<typeof Grpc.validateResponseWithCompression>
+
 class UnaryExchange<A> {
   private headers: IncomingHttpHeaders & IncomingHttpStatusHeader = {}
   private trailers: IncomingHttpHeaders = {}
@@ -56,6 +58,9 @@ class UnaryExchange<A> {
   /** Bytes of the frame, when its length has come. */
   private promised: number | undefined
   private hasHeaders = false
+  /** Whether the headers say nothing but that an answer comes. */
+  private isUsual = false
+  private verdict: Verdict | undefined
   private hasEnded = false
   private isOver = false
 
@@ -71,6 +76,7 @@ class UnaryExchange<A> {
       attempt.onResponse(flags)
       this.headers = headers
       this.hasHeaders = true
+      this.isUsual = isUsual(headers, reading)
       if (!this.isUsual) this.attemptTo(() => void this.judge())
     })
     stream.on("data", (chunk: Uint8Array) => this.onData(chunk))
@@ -107,13 +113,13 @@ class UnaryExchange<A> {
   }
 
   /** What the headers say, where they are not the usual ones. Throws if they say that there is no answer. */
-  private judge(): ReturnType<typeof Grpc.validateResponseWithCompression> {
-    const { headers } = this
-    return Grpc.validateResponseWithCompression(
-      Array.from(this.reading.acceptCompression),
+  private judge(): Verdict {
+    const { headers, reading } = this
+    return (this.verdict ??= Grpc.validateResponseWithCompression(
+      Array.from(reading.acceptCompression),
       headers[":status"] ?? 0,
       Fields.toHeaders(headers)
-    )
+    ))
   }
 
   private onData(chunk: Uint8Array): void {
@@ -178,25 +184,25 @@ class UnaryExchange<A> {
     throw new ConnectError("protocol error: missing output message for unary method", code)
   }
 
-  /** Whether the headers say nothing but that an answer comes. */
-  private get isUsual(): boolean {
-    const { headers, reading } = this
-    const type = headers["content-type"]
-    return (
-      headers[":status"] === 200 &&
-      (type === Grpc.contentTypeProto || type === "application/grpc") &&
-      headers["grpc-status"] === undefined &&
-      headers["grpc-status-details-bin"] === undefined &&
-      (headers["grpc-encoding"] === undefined ||
-        reading.acceptCompression.some(({ name }) => name === headers["grpc-encoding"]))
-    )
-  }
-
   private succeed(message: A): void {
     if (this.isOver) return
     this.isOver = true
     this.resolve({ message, headers: this.headers, trailers: this.trailers })
   }
+}
+
+const isUsual = (
+  headers: IncomingHttpHeaders & IncomingHttpStatusHeader,
+  { acceptCompression }: Pick<Reading<unknown>, "acceptCompression">
+): boolean => {
+  const { "content-type": type, "grpc-encoding": encoding } = headers
+  return (
+    headers[":status"] === 200 &&
+    (type === Grpc.contentTypeProto || type === "application/grpc") &&
+    headers["grpc-status"] === undefined &&
+    headers["grpc-status-details-bin"] === undefined &&
+    (encoding === undefined || acceptCompression.some(({ name }) => name === encoding))
+  )
 }
 
 const isSuccess = (trailers: IncomingHttpHeaders): boolean =>
