@@ -1797,16 +1797,16 @@ const thinParts = [
   {
     fault: "messages of text: a default is written",
     file: "packages/transport-filesystem/src/internal/MessageEncoder.ts",
-    line: "if (this.#isZero(content)) this.#at = before",
+    line: "if (this.#out.isZero(content)) this.#out.rewind(before)",
     becomes: "",
     by: "packages/transport-filesystem/test/MessageEncoder.test.ts"
   },
   {
     fault: "messages of text: half of a character is written",
-    file: "packages/transport-filesystem/src/internal/MessageEncoder.ts",
+    file: "packages/proto/src/ByteWriter.ts",
     line: "if (half.test(value)) return false",
     becomes: "",
-    by: "packages/transport-filesystem/test/MessageEncoder.test.ts"
+    by: "packages/proto/test/MessageWriter.test.ts"
   },
   {
     fault: "messages of text: a number out of its bounds is written",
@@ -8163,5 +8163,75 @@ export const mutations = [
     by: "packages/validate/test/FirstInOrder.test.ts",
     line: "if (!this.#isAll && this.#first.length < most) {",
     becomes: "if (!this.#isAll) {"
+  },
+  {
+    fault: "messages written at once: fields are written in the order in which the file has them",
+    file: "packages/proto/src/internal/MessageWriter.ts",
+    line: "fields: schema.fields.toSorted((left, right) => left.number - right.number).map(fieldPlan)",
+    becomes: "fields: schema.fields.map(fieldPlan)",
+    by: "packages/proto/test/MessageWriter.test.ts"
+  },
+  {
+    fault: "messages written at once: -0 is not written",
+    file: "packages/proto/src/internal/MessageWriter.ts",
+    line: "if (Object.is(value, 0)) return",
+    becomes: "if (value === 0) return",
+    by: "packages/proto/test/MessageWriter.test.ts"
+  },
+  {
+    fault: "messages written at once: unknown fields are lost",
+    file: "packages/proto/src/internal/MessageWriter.ts",
+    line: 'if (message["$unknown"] !== undefined) throw unsure',
+    becomes: "",
+    by: "packages/proto/test/MessageWriter.test.ts"
+  },
+  {
+    fault: "messages written at once: one disturbs another that is not finished",
+    file: "packages/proto/src/internal/MessageWriter.ts",
+    line: "free = undefined",
+    becomes: "",
+    by: "packages/proto/test/MessageWriter.test.ts"
+  },
+  {
+    fault: "messages written at once: a number is written with fewer bits",
+    file: "packages/proto/src/internal/MessageWriter.ts",
+    line: "if ((isSigned ? BigInt.asIntN(64, value) : BigInt.asUintN(64, value)) !== value) throw unsure",
+    becomes: "",
+    by: "packages/proto/test/MessageWriter.test.ts"
+  },
+  {
+    fault: "messages written at once: as many messages as there are",
+    file: "packages/proto/src/internal/MessageWriter.ts",
+    line: "if (depth > deepest || ++this.#messages > maxMessages) throw unsure",
+    becomes: "if (depth > deepest) throw unsure",
+    by: "packages/proto/test/MessageWriter.test.ts"
+  },
+  {
+    fault: "messages written at once: a message of another type is written",
+    file: "packages/proto/src/internal/MessageWriter.ts",
+    line: 'if (!isProperties(message) || message["$typeName"] !== plan.typeName) throw unsure',
+    becomes: "if (!isProperties(message)) throw unsure",
+    by: "packages/proto/test/MessageWriter.test.ts"
+  },
+  {
+    fault: "messages written at once: a oneof that says nothing known is skipped",
+    file: "packages/proto/src/internal/MessageWriter.ts",
+    line: "if (field.cases !== undefined && !isCase(value, field.cases)) throw unsure",
+    becomes: "",
+    by: "packages/proto/test/MessageWriter.test.ts"
+  },
+  {
+    fault: "bytes: a negative number has five of them",
+    file: "packages/proto/src/ByteWriter.ts",
+    line: "if (value < 0) this.long(BigInt(value))",
+    becomes: "if (value < 0) this.number(value >>> 0)",
+    by: "packages/proto/test/MessageWriter.test.ts"
+  },
+  {
+    fault: "messages written at once: a list of any length",
+    file: "packages/proto/src/internal/MessageWriter.ts",
+    line: "  #value(field: FieldPlan, value: unknown, depth: number): void {\n    if (this.#out.at > maxBytes) throw unsure",
+    becomes: "  #value(field: FieldPlan, value: unknown, depth: number): void {",
+    by: "packages/proto/test/MessageWriter.test.ts"
   }
 ]

@@ -10,6 +10,7 @@
 import type { DescMessage, Message, MessageShape } from "@bufbuild/protobuf"
 import { fromBinary, toBinary } from "@bufbuild/protobuf"
 import * as MessageWalk from "./internal/MessageWalk.js"
+import * as MessageWriter from "./internal/MessageWriter.js"
 import * as ObjectWalk from "./internal/ObjectWalk.js"
 import * as WireFault from "./internal/WireFault.js"
 
@@ -78,6 +79,8 @@ export const decode = <Desc extends DescMessage>(schema: Desc, bytes: Uint8Array
  * @since 0.1.0
  */
 export const encode = (schema: DescMessage, message: Message): Uint8Array => {
+  const written = MessageWriter.write(schema, message)
+  if (written !== undefined) return written
   const found = ObjectWalk.look(message)
   if (typeof found === "string") throw new Error(found)
   const bytes = toBinary(schema, message)

@@ -11,6 +11,7 @@ import * as DecodeSteps from "./internal/DecodeSteps.js"
 import * as EncodeSteps from "./internal/EncodeSteps.js"
 import type { Steps } from "./internal/InSteps.js"
 import * as MessageWalk from "./internal/MessageWalk.js"
+import * as MessageWriter from "./internal/MessageWriter.js"
 import * as ObjectWalk from "./internal/ObjectWalk.js"
 import * as WireFault from "./internal/WireFault.js"
 import * as MessageBytes from "./MessageBytes.js"
@@ -99,6 +100,8 @@ export const decode = function* <Desc extends DescMessage>(
  * @since 0.1.0
  */
 export const encodeSmall = (schema: DescMessage, message: Message): Uint8Array | undefined => {
+  const written = MessageWriter.write(schema, message)
+  if (written !== undefined) return written
   const found = ObjectWalk.lookAtSmall(message)
   if (found === undefined) return undefined
   if (typeof found === "string") throw new Error(found)

@@ -8,6 +8,7 @@ import { FeatureSet_FieldPresence, StructSchema } from "@bufbuild/protobuf/wkt"
 import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire"
 import type { Steps } from "./InSteps.js"
 import * as JsonFields from "./JsonFields.js"
+import * as MessageWriter from "./MessageWriter.js"
 import { isProperties, type Properties, propertiesOf, valueOf } from "./MessageProperties.js"
 import { isJsonObject, setOwn, StructSteps } from "./StructSteps.js"
 
@@ -29,6 +30,9 @@ const fieldsOf = (schema: DescMessage): ReadonlyArray<DescField> => {
   sorted.set(schema, fields)
   return fields
 }
+
+const encodeSmall = (schema: DescMessage, message: Message): Uint8Array =>
+  MessageWriter.write(schema, message) ?? toBinary(schema, message)
 
 /** Some fields of a message, in a message of its own. */
 class Carrier {
@@ -57,7 +61,7 @@ class Carrier {
   }
 
   bytes(): Uint8Array {
-    return this.#isEmpty ? new Uint8Array() : toBinary(this.schema, this.#message)
+    return this.#isEmpty ? new Uint8Array() : encodeSmall(this.schema, this.#message)
   }
 }
 
@@ -69,7 +73,7 @@ class Encoding {
   }
 
   *message(schema: DescMessage, message: Message): Steps<Uint8Array> {
-    if (!this.large.has(message)) return toBinary(schema, message)
+    if (!this.large.has(message)) return encodeSmall(schema, message)
     const properties = propertiesOf(message)
     const writer = new BinaryWriter()
     let some = new Carrier(schema)

@@ -7,6 +7,7 @@
  */
 import type { DescMessage, JsonObject, JsonValue, Registry } from "@bufbuild/protobuf"
 import { base64Decode, WireType } from "@bufbuild/protobuf/wire"
+import { ByteWriter } from "@effect-xds/proto/ByteWriter"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import type { FieldPlan, Format, MessagePlan } from "./MessagePlan.js"
 import { plansOf, tagOf, wireTypeOf } from "./MessagePlan.js"
@@ -22,19 +23,9 @@ export interface Encoded {
 /** Deeper nesting is left to protobuf-es, which reads 100 messages deep and counts an `Any` and its content as two. */
 const deepest = 45
 
-/** A lone surrogate. */
-const half = /\p{Surrogate}/u
-
-/** The most bytes of a number, a tag or a length. */
-const longest = 10
-
-const text = new TextEncoder()
-
 export class MessageEncoder {
   readonly #planOf: (schema: DescMessage) => MessagePlan
-  #bytes = new Uint8Array(4_096)
-  #view = new DataView(this.#bytes.buffer)
-  #at = 0
+  readonly #out = new ByteWriter()
   /** The fields of the open messages with their values, outer messages first. */
   readonly #fields: Array<FieldPlan> = []
   readonly #values: Array<JsonValue> = []
@@ -51,9 +42,9 @@ export class MessageEncoder {
     if (!isObject(json)) return undefined
     const schema = this.#typeOf(json)
     if (schema === undefined) return undefined
-    this.#at = 0
+    this.#out.rewind(0)
     if (this.#message(this.#planOf(schema), json, 1, true)) {
-      return { typeUrl: `type.googleapis.com/${schema.typeName}`, value: this.#bytes.slice(0, this.#at) }
+      return { typeUrl: `type.googleapis.com/${schema.typeName}`, value: this.#out.finish() }
     }
     this.#fields.length = 0
     this.#values.length = 0
@@ -137,17 +128,12 @@ export class MessageEncoder {
       this.#number(field.tag)
       return this.#value(field, value, depth)
     }
-    const before = this.#at
+    const before = this.#out.at
     this.#number(field.tag)
-    const content = this.#at
+    const content = this.#out.at
     if (!this.#value(field, value, depth)) return false
     // A default value is not written; for strings and bytes that is a length of zero.
-    if (this.#isZero(content)) this.#at = before
-    return true
-  }
-
-  #isZero(begin: number): boolean {
-    for (let at = begin; at < this.#at; at++) if (this.#bytes[at] !== 0) return false
+    if (this.#out.isZero(content)) this.#out.rewind(before)
     return true
   }
 
@@ -162,9 +148,9 @@ export class MessageEncoder {
       return true
     }
     this.#number(field.tag)
-    const begin = this.#begin()
+    const begin = this.#out.begin()
     for (const value of list) if (value === null || !this.#value(field, value, depth)) return false
-    this.#end(begin)
+    this.#out.end(begin)
     return true
   }
 
@@ -173,12 +159,12 @@ export class MessageEncoder {
       const value = map[key]
       if (value === undefined || value === null) return false
       this.#number(field.tag)
-      const begin = this.#begin()
+      const begin = this.#out.begin()
       this.#number(keyTag)
-      if (!this.#string(key)) return false
+      if (!this.#out.string(key)) return false
       this.#number(valueTag | wireTypeOf(field.kind))
       if (!this.#value(field, value, depth)) return false
-      this.#end(begin)
+      this.#out.end(begin)
     }
     return true
   }
@@ -190,7 +176,7 @@ export class MessageEncoder {
     if (field.bounds !== undefined && ValueBounds.isOutside(value, field.bounds)) return false
     switch (field.kind) {
       case "string":
-        return typeof value === "string" && this.#string(value)
+        return typeof value === "string" && this.#out.string(value)
       case "bool":
         return typeof value === "boolean" && this.#number(value ? 1 : 0)
       case "enum":
@@ -215,9 +201,9 @@ export class MessageEncoder {
   }
 
   #delimited(field: FieldPlan, value: JsonValue, depth: number): boolean {
-    const begin = this.#begin()
+    const begin = this.#out.begin()
     if (!this.#inside(field, value, depth)) return false
-    this.#end(begin)
+    this.#out.end(begin)
     return true
   }
 
@@ -245,13 +231,13 @@ export class MessageEncoder {
     const schema = this.#typeOf(json)
     if (schema === undefined) return false
     this.#number(anyType)
-    this.#string(`type.googleapis.com/${schema.typeName}`)
-    const before = this.#at
+    this.#out.string(`type.googleapis.com/${schema.typeName}`)
+    const before = this.#out.at
     this.#number(anyValue)
-    const begin = this.#begin()
+    const begin = this.#out.begin()
     if (!this.#message(this.#planOf(schema), json, depth, true)) return false
-    if (this.#at === begin) this.#at = before
-    else this.#end(begin)
+    if (this.#out.at === begin) this.#out.rewind(before)
+    else this.#out.end(begin)
     return true
   }
 
@@ -288,14 +274,14 @@ export class MessageEncoder {
       const value = json[key]
       if (value === undefined) return false
       this.#number(structFields)
-      const begin = this.#begin()
+      const begin = this.#out.begin()
       this.#number(keyTag)
-      if (!this.#string(key)) return false
+      if (!this.#out.string(key)) return false
       this.#number(valueTag | WireType.LengthDelimited)
-      const inner = this.#begin()
+      const inner = this.#out.begin()
       if (!this.#anything(value, depth + 1)) return false
-      this.#end(inner)
-      this.#end(begin)
+      this.#out.end(inner)
+      this.#out.end(begin)
     }
     return true
   }
@@ -306,7 +292,7 @@ export class MessageEncoder {
     switch (typeof json) {
       case "string":
         this.#number(valueString)
-        return this.#string(json)
+        return this.#out.string(json)
       case "boolean":
         this.#number(valueBool)
         return this.#number(json ? 1 : 0)
@@ -321,54 +307,35 @@ export class MessageEncoder {
     }
     if (isObject(json)) {
       this.#number(valueStruct)
-      const begin = this.#begin()
+      const begin = this.#out.begin()
       if (!this.#struct(json, depth + 1)) return false
-      this.#end(begin)
+      this.#out.end(begin)
       return true
     }
     if (!Array.isArray(json)) return false
     this.#number(valueList)
-    const begin = this.#begin()
+    const begin = this.#out.begin()
     for (const item of json) {
       this.#number(listValues)
-      const inner = this.#begin()
+      const inner = this.#out.begin()
       if (!this.#anything(item, depth + 1)) return false
-      this.#end(inner)
+      this.#out.end(inner)
     }
-    this.#end(begin)
+    this.#out.end(begin)
     return true
   }
 
   // -------------------------------------------------------------------------------------------------------------------
-  // Bytes
-
-  #room(size: number): void {
-    if (this.#at + size <= this.#bytes.length) return
-    const larger = new Uint8Array(Math.max(2 * this.#bytes.length, this.#at + size))
-    larger.set(this.#bytes.subarray(0, this.#at))
-    this.#bytes = larger
-    this.#view = new DataView(larger.buffer)
-  }
+  // Scalars
 
   /** Writes an integer from 0 to 2^53. */
   #number(value: number): true {
-    this.#room(longest)
-    let rest = value
-    for (; rest > 0x7fffffff; rest = Math.floor(rest / 128)) this.#bytes[this.#at++] = (rest % 128) | 0x80
-    for (; rest > 0x7f; rest >>>= 7) this.#bytes[this.#at++] = (rest & 0x7f) | 0x80
-    this.#bytes[this.#at++] = rest
+    this.#out.number(value)
     return true
   }
 
   #integer(value: number): true {
-    return value < 0 ? this.#big(BigInt.asUintN(64, BigInt(value))) : this.#number(value)
-  }
-
-  #big(value: bigint): true {
-    this.#room(longest)
-    let rest = value
-    for (; rest > 0x7fn; rest >>= 7n) this.#bytes[this.#at++] = Number(rest & 0x7fn) | 0x80
-    this.#bytes[this.#at++] = Number(rest)
+    this.#out.int32(value)
     return true
   }
 
@@ -377,7 +344,9 @@ export class MessageEncoder {
     const isDigits = typeof value === "string" && /^(?:0|-?[1-9]\d{0,19})$/.test(value)
     if (!isDigits && !(typeof value === "number" && Number.isSafeInteger(value))) return false
     const big = BigInt(value)
-    return big >= least && big <= most && this.#big(BigInt.asUintN(64, big))
+    if (big < least || big > most) return false
+    this.#out.long(big)
+    return true
   }
 
   #float(value: JsonValue): boolean {
@@ -385,17 +354,13 @@ export class MessageEncoder {
     const near = Math.fround(value)
     // protobuf-es writes a number that rounds to zero as a zero that is set.
     if (!Number.isFinite(near) || (near === 0 && value !== 0)) return false
-    this.#room(longest)
-    this.#view.setFloat32(this.#at, value, true)
-    this.#at += 4
+    this.#out.float(value)
     return true
   }
 
   #double(value: JsonValue): boolean {
     if (typeof value !== "number" || !Number.isFinite(value)) return false
-    this.#room(longest)
-    this.#view.setFloat64(this.#at, value, true)
-    this.#at += 8
+    this.#out.double(value)
     return true
   }
 
@@ -406,58 +371,8 @@ export class MessageEncoder {
     } catch {
       return false
     }
-    this.#number(bytes.byteLength)
-    this.#room(bytes.byteLength)
-    this.#bytes.set(bytes, this.#at)
-    this.#at += bytes.byteLength
+    this.#out.bytes(bytes)
     return true
-  }
-
-  #string(value: string): boolean {
-    const { length } = value
-    this.#room(3 * length + longest)
-    if (length < 0x80 && this.#ascii(value)) return true
-    if (half.test(value)) return false
-    const begin = this.#begin()
-    this.#at += text.encodeInto(value, this.#bytes.subarray(this.#at)).written
-    this.#end(begin)
-    return true
-  }
-
-  /** Writes a short ASCII string, as nearly all are. */
-  #ascii(value: string): boolean {
-    const { length } = value
-    const bytes = this.#bytes
-    const begin = this.#at
-    bytes[begin] = length
-    for (let index = 0; index < length; index++) {
-      const code = value.charCodeAt(index)
-      if (code > 0x7f) return false
-      bytes[begin + 1 + index] = code
-    }
-    this.#at = begin + 1 + length
-    return true
-  }
-
-  /** Reserves a byte for the length of what follows. */
-  #begin(): number {
-    this.#room(longest)
-    return ++this.#at
-  }
-
-  /** Writes the length of what began there. */
-  #end(begin: number): void {
-    const length = this.#at - begin
-    if (length < 0x80) {
-      this.#bytes[begin - 1] = length
-      return
-    }
-    const size = length < 0x4000 ? 2 : length < 0x200000 ? 3 : length < 0x10000000 ? 4 : 5
-    this.#room(longest)
-    this.#bytes.copyWithin(begin - 1 + size, begin, this.#at)
-    this.#at = begin - 1
-    this.#number(length)
-    this.#at += length
   }
 }
 
