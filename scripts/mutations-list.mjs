@@ -2291,7 +2291,7 @@ const routing = [
   },
   {
     fault: "a cycle of aggregates is too deep",
-    file: "packages/routing/src/XdsConfig.ts",
+    file: "packages/routing/src/internal/ClusterGraph.ts",
     line: "if (seen.has(name)) return undefined",
     becomes: "",
     by: "packages/routing/test/badInput.test.ts"
@@ -4746,7 +4746,7 @@ const localityEndpoints = [
   },
   {
     fault: "LEDS: in state of the world an endpoint has no name",
-    file: "wire/Response.ts",
+    file: "wire/ResponseForm.ts",
     by: "packages/core/test/Response.test.ts",
     line: "const isNamed = response.typeUrl !== ResourceType.LbEndpoint.typeUrl",
     becomes: "const isNamed = true"

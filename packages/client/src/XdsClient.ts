@@ -11,9 +11,7 @@ import type { DescMessage, MessageInitShape, MessageShape } from "@bufbuild/prot
 import { isMessage, toBinary } from "@bufbuild/protobuf"
 import * as Backoff from "@effect-xds/core/client/Backoff"
 import type { Server as CoreServer } from "@effect-xds/core/client/Client"
-import * as ResourceDecoder from "@effect-xds/core/client/ResourceDecoder"
 import type { ByAuthority } from "@effect-xds/core/protocol/DynamicParameters"
-import type { Protocol } from "@effect-xds/core/wire/Request"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import type { VirtualHost } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import type { ScopedRoutesSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
@@ -25,14 +23,15 @@ import * as Status from "@effect-xds/transport/Status"
 import * as Config from "effect/Config"
 import type { ConfigError } from "effect/ConfigError"
 import * as Context from "effect/Context"
-import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import type { Bootstrap, Server } from "./Bootstrap.js"
+import type { Server } from "./Bootstrap.js"
+import type { BackoffOptions, DynamicParameters, Options } from "./ClientOptions.js"
+import { type DecoderConflict, type GetError, ResourceDoesNotExist, ResourceUnavailable } from "./GetError.js"
 import * as ClientConfigs from "./internal/ClientConfig.js"
 import { Driver } from "./internal/Driver.js"
 import type { ServerLink } from "./internal/Environment.js"
@@ -44,77 +43,12 @@ import type * as VirtualHosts from "./VirtualHosts.js"
 import { WatchableType } from "./WatchableType.js"
 import * as WatchableTypes from "./WatchableType.js"
 
-/**
- * Options of a client: servers, protocol, timeouts and limits.
- *
- * @since 0.1.0
- */
-export interface Options<out E = never, out R = never> {
-  /** The servers and the node, or how to get them: `Bootstrap.fromEnvironment`. */
-  readonly bootstrap: Bootstrap | Effect.Effect<Bootstrap, E, R>
-  /** Default: `StateOfTheWorld`, which every server speaks. `Incremental` costs less. */
-  readonly protocol?: Protocol | undefined
-  /** Whether all types go over one stream (ADS), or each over a stream of its own. Default: true. */
-  readonly aggregated?: boolean | undefined
-  /**
-   * How long the client waits for a resource before its watchers get `DoesNotExist` (A57). Default: 15 seconds; 30 for
-   * servers with `resource_timer_is_transient_error`.
-   */
-  readonly resourceTimeout?: Duration.DurationInput | undefined
-  /** The delays between connection attempts. Default: from 1 s to 30 s, times 1.6, with a jitter of 0.2. */
-  readonly backoff?: BackoffOptions | undefined
-  /** How long watchers may process one response. After that the client reads on without them. Default: 10 seconds. */
-  readonly watcherTimeout?: Duration.DurationInput | undefined
-  /**
-   * What the client says of itself with each resource that it asks for; the server chooses the variant of a resource by it (xRFC TP2,
-   * "Dynamic Parameters"). For servers that know locators only: others take a request with them for one without names. Default:
-   * nothing, and names only are sent.
-   */
-  readonly dynamicParameters?: DynamicParameters | undefined
-  /** The most resources of one type, named or from a wildcard. Default: 100 000. */
-  readonly maxResources?: number | undefined
-  /**
-   * Whether resources of types that are watched by their schema are rejected if they break a rule of their `.proto` file. A
-   * `WatchableType` has an option of its own. Default: true.
-   */
-  readonly rules?: boolean | undefined
-  /** `client_scope` in CSDS. Default: empty. */
-  readonly scope?: string | undefined
-}
-
-/**
- * Dynamic parameters, as keys and values.
- *
- * @since 0.1.0
- */
-export interface DynamicParameters {
-  /** With names that are not `xdstp`. Default: none. */
-  readonly names?: Readonly<Record<string, string>> | undefined
-  /** With `xdstp` names of an authority. Default: none. */
-  readonly authorities?: Readonly<Record<string, Readonly<Record<string, string>>>> | undefined
-}
+export { type BackoffOptions, type DynamicParameters, type Options } from "./ClientOptions.js"
+export { DecoderConflict, type GetError, ResourceDoesNotExist, ResourceUnavailable } from "./GetError.js"
 
 const parametersOf = (self: DynamicParameters): ByAuthority => {
   const all = { ...self.authorities, ...(self.names && { "": self.names }) }
   return new Map(Object.entries(all).map(([authority, parameters]) => [authority, new Map(Object.entries(parameters))]))
-}
-
-/**
- * The delays between attempts to reach a server (A57).
- *
- * @since 0.1.0
- */
-export interface BackoffOptions {
-  /** The delay after the first failure. Default: 1 second. */
-  readonly initial?: Duration.DurationInput | undefined
-  /** The factor between two consecutive delays. Default: 1.6. */
-  readonly factor?: number | undefined
-  /** The longest delay, before jitter. Default: 30 seconds. */
-  readonly max?: Duration.DurationInput | undefined
-  /** The random part of a delay, in both directions: 0.2 is ±20 %. Default: 0.2. */
-  readonly jitter?: number | undefined
-  /** The shortest time between the starts of two attempts. Default: 500 milliseconds. */
-  readonly floor?: Duration.DurationInput | undefined
 }
 
 /** Milliseconds. */
@@ -125,57 +59,6 @@ const backoffOf = ({ factor, floor, initial, jitter, max }: BackoffOptions): Bac
   jitter: jitter ?? Backoff.defaults.jitter,
   floor: Duration.toMillis(floor ?? Backoff.defaults.floor)
 })
-
-/**
- * The resource does not exist: the server said so, or the resource timer fired.
- *
- * @since 0.1.0
- */
-export class ResourceDoesNotExist extends Data.TaggedError("ResourceDoesNotExist")<{
-  readonly typeUrl: string
-  readonly name: string
-  readonly reason: string
-}> {
-  override get message(): string {
-    return `${this.typeUrl} ${JSON.stringify(this.name)} does not exist: ${this.reason}`
-  }
-}
-
-/**
- * The resource is unavailable: it was rejected, or no server delivered it in time.
- *
- * @since 0.1.0
- */
-export class ResourceUnavailable extends Data.TaggedError("ResourceUnavailable")<{
-  readonly typeUrl: string
-  readonly name: string
-  readonly reason: string
-}> {
-  override get message(): string {
-    return `${this.typeUrl} ${JSON.stringify(this.name)} cannot be had: ${this.reason}`
-  }
-}
-
-/**
- * The type is already watched with another decoder.
- *
- * @since 0.1.0
- */
-export const DecoderConflict = ResourceDecoder.DecoderConflict
-
-/**
- * The type of the error {@link DecoderConflict}.
- *
- * @since 0.1.0
- */
-export type DecoderConflict = ResourceDecoder.DecoderConflict
-
-/**
- * The errors of {@link Service.get}.
- *
- * @since 0.1.0
- */
-export type GetError = ResourceDoesNotExist | ResourceUnavailable | DecoderConflict
 
 /** A type of resources, by its schema or with a decoder. */
 type Type = DescMessage | WatchableType<unknown>

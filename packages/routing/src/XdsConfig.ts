@@ -11,6 +11,7 @@ import { ConfigSourceSchema } from "@effect-xds/proto/envoy/config/core/v3/confi
 import type { Assignment } from "./Assignment.js"
 import type { Cluster } from "./Cluster.js"
 import type { Address } from "./Endpoint.js"
+import * as ClusterGraph from "./internal/ClusterGraph.js"
 import type { Listener } from "./Listener.js"
 import * as RouteTables from "./RouteTable.js"
 import type { RouteTable } from "./RouteTable.js"
@@ -156,7 +157,7 @@ export type Output =
  *
  * @since 0.1.0
  */
-export const maxDepth = 16
+export const { maxDepth } = ClusterGraph
 
 const noResources: Resources = {
   Listener: new Map(),
@@ -337,8 +338,6 @@ const routedBy = (self: XdsConfig): ReadonlySet<string> => {
   return clusters
 }
 
-const dnsName = ({ host, port }: Cluster["discovery"] & { readonly _tag: "LogicalDns" }): string => `${host}:${port}`
-
 const neededBy = (self: XdsConfig): Needed => {
   const needed: Needed = {
     Listener: new Set([self.name]),
@@ -362,7 +361,7 @@ const neededBy = (self: XdsConfig): Needed => {
       needed.Cluster.add(name)
       const discovery = valueOf(self.resources.Cluster.get(name))?.discovery
       if (discovery?._tag === "Eds") needed.Assignment.add(discovery.name)
-      else if (discovery?._tag === "LogicalDns") needed.Dns.add(dnsName(discovery))
+      else if (discovery?._tag === "LogicalDns") needed.Dns.add(ClusterGraph.dnsName(discovery))
       else if (discovery?._tag === "Aggregate") for (const each of discovery.clusters) below.push(each)
     }
     level = below
@@ -400,107 +399,13 @@ const tell = (self: XdsConfig): Told | undefined => {
     )
   }
   const clusters = new Map<string, ClusterConfig>()
-  for (const cluster of self.routed) if (!resolve(self, cluster, clusters)) return undefined
+  for (const cluster of self.routed) if (!ClusterGraph.resolve(self, cluster, clusters)) return undefined
   // ★ What is wanted beside the routes and not known yet does not hold back the rest.
   for (const cluster of self.dynamic.keys()) {
     const found = new Map(clusters)
-    if (resolve(self, cluster, found)) for (const [each, config] of found) clusters.set(each, config)
+    if (ClusterGraph.resolve(self, cluster, found)) for (const [each, config] of found) clusters.set(each, config)
   }
   return { _tag: "Config", config: { listener, table, virtualHost, clusters } }
-}
-
-/** Adds a cluster and all it needs; `false`: something of it is still awaited. */
-const resolve = (self: XdsConfig, name: string, found: Map<string, ClusterConfig>): boolean => {
-  if (found.has(name)) return true
-  const known = self.resources.Cluster.get(name)
-  if (known === undefined) return false
-  if (known._tag === "Failed") {
-    found.set(name, { _tag: "Failed", message: `Cluster ${JSON.stringify(name)}: ${known.message}` })
-    return true
-  }
-  const cluster = known.value
-  const { discovery } = cluster
-  if (discovery._tag !== "Aggregate") {
-    const leaf = leafOf(self, cluster)
-    if (leaf === undefined) return false
-    found.set(name, leaf)
-    return true
-  }
-  const leaves = leavesOf(self, name)
-  if (leaves === undefined) return false
-  if (typeof leaves === "string") {
-    found.set(name, { _tag: "Failed", message: `Cluster ${JSON.stringify(name)}: ${leaves}` })
-    return true
-  }
-  for (const leaf of leaves) if (!resolve(self, leaf, found)) return false
-  found.set(name, { _tag: "Aggregate", cluster, leaves })
-  return true
-}
-
-const leafOf = ({ resources }: XdsConfig, cluster: Cluster): ClusterConfig | undefined => {
-  const { discovery } = cluster
-  if (discovery._tag === "Aggregate") return undefined
-  if (discovery._tag === "Members") {
-    return { _tag: "Leaf", cluster, assignment: discovery.assignment, note: discovery.note }
-  }
-  const name = discovery._tag === "Eds" ? discovery.name : dnsName(discovery)
-  const known = discovery._tag === "Eds" ? resources.Assignment.get(name) : resources.Dns.get(name)
-  if (known === undefined) return undefined
-  // An error of endpoints is a note: the cluster is there, and cannot be reached.
-  if (known._tag === "Failed") {
-    const what = discovery._tag === "Eds" ? "ClusterLoadAssignment" : "DNS"
-    return { _tag: "Leaf", cluster, assignment: undefined, note: `${what} ${JSON.stringify(name)}: ${known.message}` }
-  }
-  const assignment = "priorities" in known.value ? known.value : dnsAssignment(name, known.value, discovery)
-  return { _tag: "Leaf", cluster, assignment, note: "" }
-}
-
-/** All addresses of a name are one endpoint, in a locality of its own. */
-const dnsAssignment = (
-  name: string,
-  addresses: ReadonlyArray<Address>,
-  discovery: Cluster["discovery"]
-): Assignment => {
-  const hostname = discovery._tag === "LogicalDns" && discovery.hostname !== "" ? discovery.hostname : undefined
-  const endpoint = { addresses, weight: 1, locality: "", localityWeight: 1, hashKey: undefined, hostname }
-  const endpoints = addresses.length === 0 ? [] : [endpoint]
-  return { name, priorities: [[{ name: "", weight: 1, endpoints }]], drops: [] }
-}
-
-/**
- * The leaves of an aggregate, depth first, each at its first place; `undefined`: something is awaited; a text: why it
- * cannot be used. ★ A leaf that is missing is passed over; a cycle adds nothing.
- */
-const leavesOf = ({ resources }: XdsConfig, root: string): ReadonlyArray<string> | string | undefined => {
-  const leaves = new Set<string>()
-  // Each cluster once: a cycle ends, and clusters that share others are no more work than there are clusters.
-  const seen = new Set<string>()
-  const awaited = new Set<string>()
-  /** Adds leaves; a text: why that is not possible. */
-  const visit = (name: string, above: ReadonlyArray<string>): string | undefined => {
-    if (seen.has(name)) return undefined
-    if (above.length >= maxDepth) {
-      return `aggregate clusters are nested deeper than ${maxDepth}: ${[...above, name].join(" → ")}`
-    }
-    seen.add(name)
-    const known = resources.Cluster.get(name)
-    if (known === undefined) awaited.add(name)
-    if (known?._tag !== "Value") return undefined
-    const { discovery } = known.value
-    if (discovery._tag !== "Aggregate") {
-      leaves.add(name)
-      return undefined
-    }
-    for (const each of discovery.clusters) {
-      const problem = visit(each, [...above, name])
-      if (problem !== undefined) return problem
-    }
-    return undefined
-  }
-  const problem = visit(root, [])
-  if (problem !== undefined) return problem
-  if (awaited.size > 0) return undefined
-  return leaves.size === 0 ? "none of its clusters exists" : Array.from(leaves)
 }
 
 /** Whether the same is told again: equal parts are the same values. */
@@ -513,20 +418,7 @@ const isSame = (told: Told, before: Told | undefined): boolean => {
   if (a.clusters.size !== b.clusters.size) return false
   for (const [name, config] of a.clusters) {
     const other = b.clusters.get(name)
-    if (other === undefined || !isSameCluster(config, other)) return false
+    if (other === undefined || !ClusterGraph.isSameCluster(config, other)) return false
   }
   return true
-}
-
-const isSameCluster = (a: ClusterConfig, b: ClusterConfig): boolean => {
-  if (a._tag === "Failed" || b._tag === "Failed") {
-    return a._tag === "Failed" && b._tag === "Failed" && a.message === b.message
-  }
-  if (a.cluster !== b.cluster) return false
-  if (a._tag === "Leaf" && b._tag === "Leaf") {
-    if (a.note !== b.note) return false
-    // Addresses of a name are made into an assignment each time.
-    return a.assignment === b.assignment || JSON.stringify(a.assignment) === JSON.stringify(b.assignment)
-  }
-  return a._tag === "Aggregate" && b._tag === "Aggregate" && a.leaves.join(" ") === b.leaves.join(" ")
 }

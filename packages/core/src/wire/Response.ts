@@ -8,24 +8,14 @@
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-v3/service/discovery/v3/discovery.proto
  * @since 0.1.0
  */
-import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { Protocol } from "../protocol/Protocol.js"
 import type { Resource, ResourceError } from "../resource/Resource.js"
 import type { Steps } from "../Steps.js"
-import {
-  Any,
-  ControlPlane,
-  DeltaDiscoveryResponse,
-  DiscoveryResponse,
-  Duration,
-  Resource as Fields,
-  ResourceError as Errors,
-  ResourceName,
-  Status,
-  tagOf
-} from "./Fields.js"
+import { ControlPlane, DeltaDiscoveryResponse, DiscoveryResponse, tagOf } from "./Fields.js"
+import { MeasuredWriter } from "./MeasuredWriter.js"
 import * as ResponseBlocks from "./ResponseBlocks.js"
-import { fieldOf, sizeOfField, sizeOfText, sizeOfVarint, utf8, Writer } from "./Wire.js"
+import { formOf, typeUrlOf } from "./ResponseForm.js"
+import { fieldOf, utf8 } from "./Wire.js"
 
 /**
  * A `DiscoveryResponse` or `DeltaDiscoveryResponse` without its nonce.
@@ -105,235 +95,6 @@ export const make = (response: Pick<Response, "protocol" | "typeUrl" | "version"
   next: response.next
 })
 
-const RESOURCE_TYPE_URL = utf8("type.googleapis.com/envoy.service.discovery.v3.Resource")
-
-/** Encoded type URLs: a response repeats its type URL for each resource. */
-const typeUrls: ReadonlyMap<string, Uint8Array> = new Map(
-  ResourceType.ofAllApis.map(({ typeUrl }) => [typeUrl, utf8(typeUrl)])
-)
-
-/**
- * Writes fields and nested messages, in two passes of the same calls. The first measures and notes the length of each text and
- * message. The second writes and takes these lengths in the same order. So nothing is allocated per resource, of which there
- * may be a hundred thousand.
- */
-class Encoder {
-  private readonly lengths: Array<number> = []
-  private taken = 0
-  private size = 0
-  private writer: Writer | undefined
-
-  /** Ends the measuring pass. Later calls write into the result. */
-  begin(bodies: Bodies): Uint8Array {
-    const bytes = bodies.allocate(this.size)
-    this.writer = new Writer(bytes)
-    return bytes
-  }
-
-  /** What is encoded already. */
-  encoded(bytes: Uint8Array): void {
-    if (this.writer === undefined) this.size += bytes.byteLength
-    else this.writer.raw(bytes)
-  }
-
-  /** Number of bytes written so far. */
-  get written(): number {
-    return this.writer?.written ?? 0
-  }
-
-  /** Omitted if empty. */
-  bytes(field: number, bytes: Uint8Array): void {
-    if (bytes.byteLength === 0) return
-    if (this.writer === undefined) this.size += sizeOfField(field, bytes.byteLength)
-    else this.writer.field(field, bytes)
-  }
-
-  /** Omitted if empty, unless `always`. */
-  text(field: number, text: string, always = false): void {
-    if (text === "" && !always) return
-    if (this.writer === undefined) {
-      const length = sizeOfText(text)
-      this.lengths.push(length)
-      this.size += sizeOfField(field, length)
-    } else {
-      const length = this.take()
-      this.writer.head(field, length)
-      this.writer.text(text, length)
-    }
-  }
-
-  /** Omitted if 0. */
-  number(field: number, value: number): void {
-    if (value === 0) return
-    if (this.writer === undefined) this.size += sizeOfVarint(field * 8) + sizeOfVarint(value)
-    else {
-      this.writer.varint(field * 8)
-      this.writer.varint(value)
-    }
-  }
-
-  /** Begins a nested message. The result is the argument of {@link close}. */
-  open(field: number): number {
-    if (this.writer === undefined) return this.lengths.push(this.size) - 1
-    this.writer.head(field, this.take())
-    return 0
-  }
-
-  close(field: number, place: number): void {
-    if (this.writer !== undefined) return
-    const length = this.size - (this.lengths[place] ?? 0)
-    this.lengths[place] = length
-    this.size += sizeOfField(field, length) - length
-  }
-
-  private take(): number {
-    return this.lengths[this.taken++] ?? 0
-  }
-}
-
-const writeAny = (to: Encoder, field: number, typeUrl: Uint8Array, value: Uint8Array): void => {
-  const any = to.open(field)
-  to.bytes(Any.typeUrl, typeUrl)
-  to.bytes(Any.value, value)
-  to.close(field, any)
-}
-
-const writeDuration = (to: Encoder, field: number, milliseconds: number): void => {
-  const seconds = Math.floor(milliseconds / 1000)
-  const duration = to.open(field)
-  to.number(Duration.seconds, seconds)
-  to.number(Duration.nanos, Math.round((milliseconds - seconds * 1000) * 1e6))
-  to.close(field, duration)
-}
-
-/** `envoy.service.discovery.v3.ResourceName` */
-const writeName = (to: Encoder, field: number, name: string, constraints: Uint8Array): void => {
-  const place = to.open(field)
-  to.text(ResourceName.name, name)
-  to.bytes(ResourceName.dynamicParameterConstraints, constraints)
-  to.close(field, place)
-}
-
-/** `envoy.service.discovery.v3.ResourceError` */
-const writeError = (to: Encoder, field: number, { error, name }: NamedError): void => {
-  const opened = to.open(field)
-  writeName(to, Errors.resourceName, name, noConstraints)
-  const detail = to.open(Errors.errorDetail)
-  to.number(Status.code, error.code)
-  to.text(Status.message, error.message)
-  to.close(Errors.errorDetail, detail)
-  to.close(field, opened)
-}
-
-const noConstraints = new Uint8Array()
-
-/** What is written of a resource beside its content. */
-type Written = Pick<Resource, "name" | "ttl" | "version" | "constraints">
-
-/** The fields of an `envoy.service.discovery.v3.Resource`; no body if the value is `undefined`. */
-const writeResource = (
-  to: Encoder,
-  { constraints, name, ttl, version }: Written,
-  aliases: ReadonlyArray<string>,
-  typeUrl: Uint8Array,
-  value: Uint8Array | undefined
-): void => {
-  to.text(Fields.version, version)
-  if (value !== undefined) writeAny(to, Fields.resource, typeUrl, value)
-  if (constraints === undefined) to.text(Fields.name, name)
-  else writeName(to, Fields.resourceName, name, constraints)
-  for (const alias of aliases) to.text(Fields.aliases, alias)
-  if (ttl !== undefined) writeDuration(to, Fields.ttl, ttl)
-}
-
-/** How the parts of a response are written. */
-interface Form {
-  /** What comes before the resources. */
-  readonly head: (to: Encoder, response: Response) => void
-  /** The resources `from` ≤ index < `before`. */
-  readonly resources: (to: Encoder, response: Response, typeUrl: Uint8Array, from: number, before: number) => void
-  /** All other fields. */
-  readonly tail: (to: Encoder, response: Response, typeUrl: Uint8Array) => void
-}
-
-const writeWrapped = (to: Encoder, typeUrl: Uint8Array, resource: Written, value: Uint8Array | undefined): void => {
-  const any = to.open(DiscoveryResponse.resources)
-  to.bytes(Any.typeUrl, RESOURCE_TYPE_URL)
-  const wrapper = to.open(Any.value)
-  writeResource(to, resource, noNames, typeUrl, value)
-  to.close(Any.value, wrapper)
-  to.close(DiscoveryResponse.resources, any)
-}
-
-const stateOfTheWorld: Form = {
-  head: (to, { version }) => to.text(DiscoveryResponse.versionInfo, version),
-  resources: (to, response, typeUrl, from, before) => {
-    // An endpoint (LEDS) holds no name.
-    const isNamed = response.typeUrl !== ResourceType.LbEndpoint.typeUrl
-    for (let index = from; index < before; index++) {
-      const resource = response.resources[index]
-      if (resource === undefined) break
-      if (isNamed && resource.constraints === undefined && (!response.ttl || resource.ttl === undefined))
-        writeAny(to, DiscoveryResponse.resources, typeUrl, resource.value)
-      else writeWrapped(to, typeUrl, withoutTtl(resource, response), resource.value)
-    }
-  },
-  tail: (to, { errors, heartbeats }, typeUrl) => {
-    for (const resource of heartbeats) writeWrapped(to, typeUrl, resource, undefined)
-    to.bytes(DiscoveryResponse.typeUrl, typeUrl)
-    for (const each of errors) writeError(to, DiscoveryResponse.resourceErrors, each)
-  }
-}
-
-const withoutTtl = (resource: Resource, response: Response): Written => {
-  if (response.ttl || resource.ttl === undefined) return resource
-  const { constraints, name, version } = resource
-  return { name, version, ttl: undefined, ...(constraints !== undefined && { constraints }) }
-}
-
-const writeEntry = (
-  to: Encoder,
-  typeUrl: Uint8Array,
-  resource: Written,
-  aliases: ReadonlyArray<string>,
-  value: Uint8Array | undefined
-): void => {
-  const wrapper = to.open(DeltaDiscoveryResponse.resources)
-  writeResource(to, resource, aliases, typeUrl, value)
-  to.close(DeltaDiscoveryResponse.resources, wrapper)
-}
-
-const aliasesOf = ({ aliases }: Response, name: string): ReadonlyArray<string> =>
-  // A look into an empty map would hash each name.
-  aliases.size === 0 ? noNames : (aliases.get(name) ?? noNames)
-
-const incremental: Form = {
-  head: (to, { version }) => to.text(DeltaDiscoveryResponse.systemVersionInfo, version),
-  resources: (to, response, typeUrl, from, before) => {
-    for (let index = from; index < before; index++) {
-      const resource = response.resources[index]
-      if (resource === undefined) break
-      writeEntry(to, typeUrl, withoutTtl(resource, response), aliasesOf(response, resource.name), resource.value)
-    }
-  },
-  tail: (to, response, typeUrl) => {
-    for (const resource of response.heartbeats) {
-      writeEntry(to, typeUrl, resource, aliasesOf(response, resource.name), undefined)
-    }
-    for (const name of response.absent)
-      writeEntry(to, typeUrl, { name, version: "", ttl: undefined }, [name], undefined)
-    to.bytes(DeltaDiscoveryResponse.typeUrl, typeUrl)
-    for (const name of response.removed) to.text(DeltaDiscoveryResponse.removedResources, name, true)
-    for (const { constraints, name } of response.removedVariants)
-      writeName(to, DeltaDiscoveryResponse.removedResourceNames, name, constraints)
-    for (const each of response.errors) writeError(to, DeltaDiscoveryResponse.resourceErrors, each)
-  }
-}
-
-const formOf = ({ protocol }: Response): Form => (protocol === "StateOfTheWorld" ? stateOfTheWorld : incremental)
-
-const typeUrlOf = ({ typeUrl }: Response): Uint8Array => typeUrls.get(typeUrl) ?? utf8(typeUrl)
-
 /**
  * Allocator and cache for bodies; belongs to the sender. A response itself keeps no body of more than {@link keepLimit} bytes:
  * that would be a second copy of all resources of a group.
@@ -371,14 +132,14 @@ export const keepLimit = 16 * 1024
 const encodeBody = (response: Response, bodies: Bodies): Uint8Array => {
   const typeUrl = typeUrlOf(response)
   const { head, resources, tail } = formOf(response)
-  const encoder = new Encoder()
+  const encoder = new MeasuredWriter()
   const all = (): void => {
     head(encoder, response)
     resources(encoder, response, typeUrl, 0, response.resources.length)
     tail(encoder, response, typeUrl)
   }
   all()
-  const bytes = encoder.begin(bodies)
+  const bytes = encoder.begin(bodies.allocate)
   all()
   return bytes
 }
@@ -397,7 +158,7 @@ function* encoding(response: Response, bodies: Bodies): Steps<Encoded> {
   const isForAll = response.aliases.size === 0
   const earlier = isForAll ? (bodies.earlier?.(response) ?? noneEarlier) : noneEarlier
   const segments = yield* ResponseBlocks.divide(response.resources, earlier)
-  const encoder = new Encoder()
+  const encoder = new MeasuredWriter()
   const [froms, starts]: [Array<number>, Array<number>] = [[], []]
   const all = function* (): Steps<void> {
     head(encoder, response)
@@ -414,7 +175,7 @@ function* encoding(response: Response, bodies: Bodies): Steps<Encoded> {
   }
   yield* all()
   froms.length = starts.length = 0
-  const bytes = encoder.begin(bodies)
+  const bytes = encoder.begin(bodies.allocate)
   yield* all()
   return { bytes, blocks: isForAll ? { resources: response.resources, froms, starts } : undefined }
 }

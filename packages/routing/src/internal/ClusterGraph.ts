@@ -1,0 +1,122 @@
+/** Clusters and what they need: an aggregate names others, and those may be aggregates, too. */
+import type { Assignment } from "../Assignment.js"
+import type { Cluster } from "../Cluster.js"
+import type { Address } from "../Endpoint.js"
+import type { ClusterConfig, XdsConfig } from "../XdsConfig.js"
+
+/** What is known of clusters, endpoints and addresses. */
+type Clusters = Pick<XdsConfig, "resources">
+
+/** How deep aggregate clusters may be nested. */
+export const maxDepth = 16
+
+export const dnsName = ({ host, port }: Cluster["discovery"] & { readonly _tag: "LogicalDns" }): string =>
+  `${host}:${port}`
+
+/** Adds a cluster and all it needs; `false`: something of it is still awaited. */
+export const resolve = (self: Clusters, name: string, found: Map<string, ClusterConfig>): boolean => {
+  if (found.has(name)) return true
+  const known = self.resources.Cluster.get(name)
+  if (known === undefined) return false
+  if (known._tag === "Failed") {
+    found.set(name, { _tag: "Failed", message: `Cluster ${JSON.stringify(name)}: ${known.message}` })
+    return true
+  }
+  const cluster = known.value
+  const { discovery } = cluster
+  if (discovery._tag !== "Aggregate") {
+    const leaf = leafOf(self, cluster)
+    if (leaf === undefined) return false
+    found.set(name, leaf)
+    return true
+  }
+  const leaves = leavesOf(self, name)
+  if (leaves === undefined) return false
+  if (typeof leaves === "string") {
+    found.set(name, { _tag: "Failed", message: `Cluster ${JSON.stringify(name)}: ${leaves}` })
+    return true
+  }
+  for (const leaf of leaves) if (!resolve(self, leaf, found)) return false
+  found.set(name, { _tag: "Aggregate", cluster, leaves })
+  return true
+}
+
+const leafOf = ({ resources }: Clusters, cluster: Cluster): ClusterConfig | undefined => {
+  const { discovery } = cluster
+  if (discovery._tag === "Aggregate") return undefined
+  if (discovery._tag === "Members") {
+    return { _tag: "Leaf", cluster, assignment: discovery.assignment, note: discovery.note }
+  }
+  const name = discovery._tag === "Eds" ? discovery.name : dnsName(discovery)
+  const known = discovery._tag === "Eds" ? resources.Assignment.get(name) : resources.Dns.get(name)
+  if (known === undefined) return undefined
+  // An error of endpoints is a note: the cluster is there, and cannot be reached.
+  if (known._tag === "Failed") {
+    const what = discovery._tag === "Eds" ? "ClusterLoadAssignment" : "DNS"
+    return { _tag: "Leaf", cluster, assignment: undefined, note: `${what} ${JSON.stringify(name)}: ${known.message}` }
+  }
+  const assignment = "priorities" in known.value ? known.value : dnsAssignment(name, known.value, discovery)
+  return { _tag: "Leaf", cluster, assignment, note: "" }
+}
+
+/** All addresses of a name are one endpoint, in a locality of its own. */
+const dnsAssignment = (
+  name: string,
+  addresses: ReadonlyArray<Address>,
+  discovery: Cluster["discovery"]
+): Assignment => {
+  const hostname = discovery._tag === "LogicalDns" && discovery.hostname !== "" ? discovery.hostname : undefined
+  const endpoint = { addresses, weight: 1, locality: "", localityWeight: 1, hashKey: undefined, hostname }
+  const endpoints = addresses.length === 0 ? [] : [endpoint]
+  return { name, priorities: [[{ name: "", weight: 1, endpoints }]], drops: [] }
+}
+
+/**
+ * The leaves of an aggregate, depth first, each at its first place; `undefined`: something is awaited; a text: why it
+ * cannot be used. ★ A leaf that is missing is passed over; a cycle adds nothing.
+ */
+const leavesOf = ({ resources }: Clusters, root: string): ReadonlyArray<string> | string | undefined => {
+  const leaves = new Set<string>()
+  // Each cluster once: a cycle ends, and clusters that share others are no more work than there are clusters.
+  const seen = new Set<string>()
+  const awaited = new Set<string>()
+  /** Adds leaves; a text: why that is not possible. */
+  const visit = (name: string, above: ReadonlyArray<string>): string | undefined => {
+    if (seen.has(name)) return undefined
+    if (above.length >= maxDepth) {
+      return `aggregate clusters are nested deeper than ${maxDepth}: ${[...above, name].join(" → ")}`
+    }
+    seen.add(name)
+    const known = resources.Cluster.get(name)
+    if (known === undefined) awaited.add(name)
+    if (known?._tag !== "Value") return undefined
+    const { discovery } = known.value
+    if (discovery._tag !== "Aggregate") {
+      leaves.add(name)
+      return undefined
+    }
+    for (const each of discovery.clusters) {
+      const problem = visit(each, [...above, name])
+      if (problem !== undefined) return problem
+    }
+    return undefined
+  }
+  const problem = visit(root, [])
+  if (problem !== undefined) return problem
+  if (awaited.size > 0) return undefined
+  return leaves.size === 0 ? "none of its clusters exists" : Array.from(leaves)
+}
+
+/** Whether the same is said of a cluster again. */
+export const isSameCluster = (a: ClusterConfig, b: ClusterConfig): boolean => {
+  if (a._tag === "Failed" || b._tag === "Failed") {
+    return a._tag === "Failed" && b._tag === "Failed" && a.message === b.message
+  }
+  if (a.cluster !== b.cluster) return false
+  if (a._tag === "Leaf" && b._tag === "Leaf") {
+    if (a.note !== b.note) return false
+    // Addresses of a name are made into an assignment each time.
+    return a.assignment === b.assignment || JSON.stringify(a.assignment) === JSON.stringify(b.assignment)
+  }
+  return a._tag === "Aggregate" && b._tag === "Aggregate" && a.leaves.join(" ") === b.leaves.join(" ")
+}
