@@ -77,7 +77,7 @@ export const make = (path: string, store: SnapshotStore.Service): Effect.Effect<
     const directory = yield* ResourceDirectory.make(path, { rootGroup: LocalResources.rootGroup })
     const first = yield* directory.status
     const known = new Set(first.groups.map(({ group }) => group))
-    const awaited = new Set(first.groups.filter(({ isPublished }) => isPublished).map(({ group }) => group))
+    const unpublished = new Set(first.groups.filter(({ isPublished }) => isPublished).map(({ group }) => group))
     const loaded = yield* Deferred.make<void>()
     /** Why the store refused what a group holds. It has an older state, and the next change is to replace all of it. */
     const refused = new Map<string, string>()
@@ -135,8 +135,8 @@ export const make = (path: string, store: SnapshotStore.Service): Effect.Effect<
         Effect.catchAllDefect((defect) => refuse(group, `a fault of this program: ${ofDefect(defect)}`)),
         Effect.ensuring(
           Effect.suspend(() => {
-            awaited.delete(group)
-            return awaited.size === 0 ? Deferred.succeed(loaded, undefined) : Effect.void
+            unpublished.delete(group)
+            return unpublished.size === 0 ? Deferred.succeed(loaded, undefined) : Effect.void
           })
         )
       )
@@ -153,7 +153,7 @@ export const make = (path: string, store: SnapshotStore.Service): Effect.Effect<
       Effect.forkScoped
     )
     yield* directory.changes.pipe(Stream.runForEach(apply), Effect.forkScoped)
-    if (awaited.size > 0) yield* Deferred.await(loaded)
+    if (unpublished.size > 0) yield* Deferred.await(loaded)
 
     return {
       groups: () => known,

@@ -369,7 +369,7 @@ const neededBy = (self: XdsConfig): Needed => {
   return needed
 }
 
-/** What is to be told; `undefined`: something is still awaited, and what was told before goes on. */
+/** What is to be told; `undefined`: something is not known yet, and what was told before goes on. */
 const tell = (self: XdsConfig): Told | undefined => {
   const { authority, name, resources } = self
   const failed = (message: string): Told => ({ _tag: "Failed", message })

@@ -159,10 +159,10 @@ export const make = ({
       const warming = held === undefined ? undefined : Effect.runSync(held.service.status).warming
       if (warming === undefined) return undefined
       const what = `of cluster ${JSON.stringify(name)}`
-      const awaited = warming.hosts.filter(({ checks }) => checks.some(({ last }) => last === undefined))
-      if (awaited.length === 0) return `the endpoints ${what}`
-      const addresses = awaited.slice(0, maxShown).map(({ address }) => address)
-      return `the first health check ${what} at ${addresses.join(", ")}${awaited.length > maxShown ? " and others" : ""}`
+      const unchecked = warming.hosts.filter(({ checks }) => checks.some(({ last }) => last === undefined))
+      if (unchecked.length === 0) return `the endpoints ${what}`
+      const addresses = unchecked.slice(0, maxShown).map(({ address }) => address)
+      return `the first health check ${what} at ${addresses.join(", ")}${unchecked.length > maxShown ? " and others" : ""}`
     }
     return {
       watch,

@@ -13,7 +13,7 @@ export const maxDepth = 16
 export const dnsName = ({ host, port }: Cluster["discovery"] & { readonly _tag: "LogicalDns" }): string =>
   `${host}:${port}`
 
-/** Adds a cluster and all it needs; `false`: something of it is still awaited. */
+/** Adds a cluster and all it needs; `false`: something of it is not known yet. */
 export const resolve = (self: Clusters, name: string, found: Map<string, ClusterConfig>): boolean => {
   if (found.has(name)) return true
   const known = self.resources.Cluster.get(name)
@@ -72,14 +72,14 @@ const dnsAssignment = (
 }
 
 /**
- * The leaves of an aggregate, depth first, each at its first place; `undefined`: something is awaited; a text: why it
+ * The leaves of an aggregate, depth first, each at its first place; `undefined`: something is not known yet; a text: why it
  * cannot be used. ★ A leaf that is missing is passed over; a cycle adds nothing.
  */
 const leavesOf = ({ resources }: Clusters, root: string): ReadonlyArray<string> | string | undefined => {
   const leaves = new Set<string>()
   // Each cluster once: a cycle ends, and clusters that share others are no more work than there are clusters.
   const seen = new Set<string>()
-  const awaited = new Set<string>()
+  let isComplete = true
   /** Adds leaves; a text: why that is not possible. */
   const visit = (name: string, above: ReadonlyArray<string>): string | undefined => {
     if (seen.has(name)) return undefined
@@ -88,7 +88,7 @@ const leavesOf = ({ resources }: Clusters, root: string): ReadonlyArray<string> 
     }
     seen.add(name)
     const known = resources.Cluster.get(name)
-    if (known === undefined) awaited.add(name)
+    if (known === undefined) isComplete = false
     if (known?._tag !== "Value") return undefined
     const { discovery } = known.value
     if (discovery._tag !== "Aggregate") {
@@ -103,7 +103,7 @@ const leavesOf = ({ resources }: Clusters, root: string): ReadonlyArray<string> 
   }
   const problem = visit(root, [])
   if (problem !== undefined) return problem
-  if (awaited.size > 0) return undefined
+  if (!isComplete) return undefined
   return leaves.size === 0 ? "none of its clusters exists" : Array.from(leaves)
 }
 
