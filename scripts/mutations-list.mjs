@@ -8233,5 +8233,54 @@ export const mutations = [
     line: "  #value(field: FieldPlan, value: unknown, depth: number): void {\n    if (this.#out.at > maxBytes) throw unsure",
     becomes: "  #value(field: FieldPlan, value: unknown, depth: number): void {",
     by: "packages/proto/test/MessageWriter.test.ts"
+  },
+  {
+    fault: "messages read at once: a message that comes again replaces the one before",
+    file: "packages/proto/src/internal/MessageReader.ts",
+    line: "if (field.isMerged && message[field.property] !== undefined) throw unsure",
+    becomes: "",
+    by: "packages/proto/test/MessageReader.test.ts"
+  },
+  {
+    fault: "messages read at once: a message of a oneof that comes again replaces the one before",
+    file: "packages/proto/src/internal/MessageReader.ts",
+    line: "if (field.isMerged && isSet(before, field.name)) throw unsure",
+    becomes: "",
+    by: "packages/proto/test/MessageReader.test.ts"
+  },
+  {
+    fault: "messages read at once: a byte order mark is no part of a text",
+    file: "packages/proto/src/internal/MessageReader.ts",
+    line: ", { ignoreBOM: true }",
+    becomes: "",
+    by: "packages/proto/test/MessageReader.test.ts"
+  },
+  {
+    fault: "messages read at once: numbers of 64 bits have 49",
+    file: "packages/proto/src/internal/MessageReader.ts",
+    line: "    this.#at = begin\n    let long = 0n",
+    becomes: "    return value\n    let long = 0n",
+    by: "packages/proto/test/MessageReader.test.ts"
+  },
+  {
+    fault: "messages read at once: what is behind the value of an entry is skipped",
+    file: "packages/proto/src/internal/MessageReader.ts",
+    line: "if (this.#at !== end || !isRecord(record)) throw unsure",
+    becomes: "if (!isRecord(record)) throw unsure\n    this.#at = end",
+    by: "packages/proto/test/MessageReader.test.ts"
+  },
+  {
+    fault: "messages read at once: a value of JSON may say two things",
+    file: "packages/proto/src/internal/MessageReader.ts",
+    line: "    // One that says two things.\n    if (this.#at !== end) throw unsure",
+    becomes: "    this.#at = end",
+    by: "packages/proto/test/MessageReader.test.ts"
+  },
+  {
+    fault: "messages read at once: defaults of proto2 are lost",
+    file: "packages/proto/src/internal/MessageReader.ts",
+    line: "const plan = isPlain(schema) ? makePlan(schema) : undefined",
+    becomes: "const plan = makePlan(schema)",
+    by: "packages/proto/test/MessageReader.test.ts"
   }
 ]

@@ -8,7 +8,8 @@
  * @since 0.1.0
  */
 import type { DescMessage, Message, MessageShape } from "@bufbuild/protobuf"
-import { fromBinary, toBinary } from "@bufbuild/protobuf"
+import { fromBinary, isMessage as isMessageOf, toBinary } from "@bufbuild/protobuf"
+import * as MessageReader from "./internal/MessageReader.js"
 import * as MessageWalk from "./internal/MessageWalk.js"
 import * as MessageWriter from "./internal/MessageWriter.js"
 import * as ObjectWalk from "./internal/ObjectWalk.js"
@@ -66,7 +67,10 @@ const refuse = (schema: DescMessage, bytes: Uint8Array): void => {
  * @since 0.1.0
  */
 export const decode = <Desc extends DescMessage>(schema: Desc, bytes: Uint8Array): MessageShape<Desc> => {
-  if (!MessageWalk.isMessage(schema, bytes)) refuse(schema, bytes)
+  if (MessageWalk.isMessage(schema, bytes)) {
+    const message = MessageReader.read(schema, bytes)
+    if (isMessageOf(message, schema)) return message
+  } else refuse(schema, bytes)
   return fromBinary(schema, bytes)
 }
 
