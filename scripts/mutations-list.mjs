@@ -8282,5 +8282,12 @@ export const mutations = [
     line: "const plan = isPlain(schema) ? makePlan(schema) : undefined",
     becomes: "const plan = makePlan(schema)",
     by: "packages/proto/test/MessageReader.test.ts"
+  },
+  {
+    fault: "rules over a group: what is broken keeps the place that it came from first",
+    file: "packages/server/src/internal/GroupChecks.ts",
+    line: "if (known !== undefined && known.place === place) return known",
+    becomes: "if (known !== undefined) return known",
+    by: "packages/server/test/groupRules.test.ts"
   }
 ]

@@ -67,6 +67,25 @@ const turns = Effect.repeatN(
   50
 )
 
+it.effect("what stays broken is told with the place that it comes from now", () =>
+  Effect.gen(function* () {
+    const store = yield* SnapshotStore.makeMemory()
+    const from = (place: string) => ({ routes: [Snapshot.resource(routes("main", "kart"), { place })] })
+    const told = Effect.map(store.broken("places"), ({ rules }) => rules)
+    yield* store.set("places", from("routes.yaml:3"))
+    const before = yield* told
+    expect(before.map(({ place }) => place)).toEqual(["routes.yaml:3"])
+    yield* store.update("places", { upsert: { clusters: [cluster("other")] } })
+    // Not made again.
+    expect((yield* told)[0]).toBe(before[0])
+    yield* store.set("places", from("all.yaml:9"))
+    yield* store.update("places", { upsert: { clusters: [cluster("another")] } })
+    const [after] = yield* told
+    expect(after?.place).toBe("all.yaml:9")
+    expect(after?.message).toMatch(/^all.yaml:9: /)
+  })
+)
+
 describe("a store warns of group rules", () => {
   it.effect(
     "soon after the change: in the log once, in a metric, in reports and of the group while they are broken",

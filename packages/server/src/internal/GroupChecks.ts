@@ -139,6 +139,8 @@ export class GroupChecks {
   readonly #broken = new Map<string, Broken>()
   #kept = 0
   readonly #places = new WeakMap<Resource, string>()
+  /** What is broken is told again after each change, and most of it is what it was. */
+  readonly #words = new WeakMap<GroupFault, BrokenRule>()
   /** Groups whose size was said to be over the limit. */
   readonly #tooLarge = new Set<string>()
   /** Groups to check, the longest waiting first. */
@@ -402,8 +404,12 @@ export class GroupChecks {
     const rules = faults.map((fault): BrokenRule => {
       const resource = ResourceGroup.get(own, fault)
       const place = resource && this.#places.get(resource)
+      const known = this.#words.get(fault)
+      if (known !== undefined && known.place === place) return known
       const message = cut(`${place === undefined ? "" : `${place}: `}${GroupFault.toText(fault)}`)
-      return { ...fault, place, message: `${message} (${fault.rule})` }
+      const rule = { ...fault, place, message: `${message} (${fault.rule})` }
+      this.#words.set(fault, rule)
+      return rule
     })
     return { rules, omitted }
   }
