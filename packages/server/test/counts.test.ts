@@ -86,6 +86,35 @@ const upToDate = (
     return stream
   })
 
+/** Calls of what `Map` and `Set` do with a key. */
+const countOperations = (work: () => void): number => {
+  let count = 0
+  const restore: Array<() => void> = []
+  for (const [prototype, names] of [
+    [Map.prototype, ["get", "set", "has", "delete"]],
+    [Set.prototype, ["add", "has", "delete"]]
+  ] as const) {
+    for (const name of names) {
+      const property = Object.getOwnPropertyDescriptor(prototype, name)
+      if (property === undefined) continue
+      const original: unknown = property.value
+      if (typeof original !== "function") continue
+      const counting = function (this: unknown, ...given: ReadonlyArray<unknown>): unknown {
+        count++
+        return Reflect.apply(original, this, given)
+      }
+      Object.defineProperty(prototype, name, { ...property, value: counting })
+      restore.push(() => Object.defineProperty(prototype, name, property))
+    }
+  }
+  try {
+    work()
+  } finally {
+    for (const each of restore) each()
+  }
+  return count
+}
+
 const silent = Logger.replace(Logger.defaultLogger, Logger.none)
 
 describe.each(protocols)("an update for a thousand streams, %s", (protocol) => {
@@ -293,6 +322,18 @@ describe.each(protocols)("a new stream, %s", (protocol) => {
       expect(written()).toBe(2)
       expect(copies).toBe(1)
       expect(readings).toBe(5)
+    })
+  )
+
+  it.scopedLive("asks few maps and sets until its first answer is acknowledged", () =>
+    Effect.gen(function* () {
+      const { open, written } = yield* serving(yield* Effect.clock)
+      for (let stream = 0; stream < 10; stream++) open()
+      const operations = countOperations(() => open())
+      expect(written()).toBe(11)
+      console.log(`${protocol}: ${operations} operations of maps and sets for a new stream`)
+      expect(operations).toBeGreaterThan(5)
+      expect(operations).toBeLessThan(45)
     })
   )
 
