@@ -1,9 +1,8 @@
 /**
  * An xDS client: watches resources on the servers of a bootstrap and sends their changes to watchers.
  *
- * It connects when the first watch begins, keeps its resources across reconnects, falls back to the next server when
- * one
- * cannot be reached, and reads the next response after the watchers have processed the last one.
+ * It connects when the first watch begins, keeps its resources across reconnects, falls back to the next server when one cannot be
+ * reached, and reads the next response after the watchers have processed the last one.
  *
  * @since 0.1.0
  */

@@ -8,25 +8,10 @@ import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type * as SnapshotStore from "@effect-xds/server/SnapshotStore"
 import type * as StoreError from "@effect-xds/server/StoreError"
 import * as EventLoop from "@effect-xds/transport/EventLoop"
-import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
-
-/**
- * Error: a promise that a store breaks.
- *
- * @since 0.1.0
- */
-export class BrokenPromise extends Data.TaggedError("BrokenPromise")<{
-  readonly promise: string
-  /** The actual and the expected value, as JSON. */
-  readonly detail: string
-}> {
-  override get message(): string {
-    return `${this.promise}: ${this.detail}`
-  }
-}
+import { BrokenPromise } from "../store/BrokenPromise.js"
 
 /**
  * One promise and its check. Each run needs two empty stores.

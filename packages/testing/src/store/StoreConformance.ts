@@ -10,7 +10,8 @@ import { serving } from "../internal/ServingPromises.js"
 import type { Check } from "../internal/StoreCheck.js"
 import { writing } from "../internal/WritingPromises.js"
 
-export { BrokenPromise, type Check } from "../internal/StoreCheck.js"
+export { type Check } from "../internal/StoreCheck.js"
+export { BrokenPromise } from "./BrokenPromise.js"
 
 /**
  * All promises.
