@@ -12,6 +12,7 @@ import type { Assignment } from "./Assignment.js"
 import type { Cluster } from "./Cluster.js"
 import type { Address } from "./Endpoint.js"
 import * as ClusterGraph from "./internal/ClusterGraph.js"
+import type { ClusterConfig, Known } from "./internal/ClusterGraph.js"
 import type { Listener } from "./Listener.js"
 import * as RouteTables from "./RouteTable.js"
 import type { RouteTable } from "./RouteTable.js"
@@ -26,31 +27,7 @@ import * as VirtualHosts from "./VirtualHost.js"
  */
 export type Kind = "Listener" | "RouteConfiguration" | "VirtualHost" | "Cluster" | "Assignment" | "Dns"
 
-/**
- * A resource as it is known. `Failed`: it does not exist, or cannot be used, and nothing older is held.
- *
- * @since 0.1.0
- */
-export type Known<A> =
-  { readonly _tag: "Value"; readonly value: A } | { readonly _tag: "Failed"; readonly message: string }
-
-/**
- * A cluster and what it needs, in a configuration.
- *
- * @since 0.1.0
- */
-export type ClusterConfig =
-  | { readonly _tag: "Failed"; readonly message: string }
-  | {
-      readonly _tag: "Leaf"
-      readonly cluster: Cluster
-      /** `undefined`: there are none, see `note`. */
-      readonly assignment: Assignment | undefined
-      /** Why there are no endpoints, for people; empty if there are. */
-      readonly note: string
-    }
-  /** The leaves, depth first, each once. */
-  | { readonly _tag: "Aggregate"; readonly cluster: Cluster; readonly leaves: ReadonlyArray<string> }
+export type { ClusterConfig, Known } from "./internal/ClusterGraph.js"
 
 /**
  * A whole configuration.

@@ -12,7 +12,7 @@ import {
   Status
 } from "./Fields.js"
 import type { MeasuredWriter } from "./MeasuredWriter.js"
-import type { NamedError, Response } from "./Response.js"
+import type { NamedError, Response } from "./ResponseContent.js"
 import { utf8 } from "./Wire.js"
 
 const RESOURCE_TYPE_URL = utf8("type.googleapis.com/envoy.service.discovery.v3.Resource")

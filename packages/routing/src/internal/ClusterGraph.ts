@@ -2,10 +2,41 @@
 import type { Assignment } from "../Assignment.js"
 import type { Cluster } from "../Cluster.js"
 import type { Address } from "../Endpoint.js"
-import type { ClusterConfig, XdsConfig } from "../XdsConfig.js"
+
+/**
+ * A resource as it is known. `Failed`: it does not exist, or cannot be used, and nothing older is held.
+ *
+ * @since 0.1.0
+ */
+export type Known<A> =
+  { readonly _tag: "Value"; readonly value: A } | { readonly _tag: "Failed"; readonly message: string }
+
+/**
+ * A cluster and what it needs, in a configuration.
+ *
+ * @since 0.1.0
+ */
+export type ClusterConfig =
+  | { readonly _tag: "Failed"; readonly message: string }
+  | {
+      readonly _tag: "Leaf"
+      readonly cluster: Cluster
+      /** `undefined`: there are none, see `note`. */
+      readonly assignment: Assignment | undefined
+      /** Why there are no endpoints, for people; empty if there are. */
+      readonly note: string
+    }
+  /** The leaves, depth first, each once. */
+  | { readonly _tag: "Aggregate"; readonly cluster: Cluster; readonly leaves: ReadonlyArray<string> }
 
 /** What is known of clusters, endpoints and addresses. */
-type Clusters = Pick<XdsConfig, "resources">
+interface Clusters {
+  readonly resources: {
+    readonly Cluster: ReadonlyMap<string, Known<Cluster> | undefined>
+    readonly Assignment: ReadonlyMap<string, Known<Assignment> | undefined>
+    readonly Dns: ReadonlyMap<string, Known<ReadonlyArray<Address>> | undefined>
+  }
+}
 
 /** How deep aggregate clusters may be nested. */
 export const maxDepth = 16
@@ -79,7 +110,7 @@ const leavesOf = ({ resources }: Clusters, root: string): ReadonlyArray<string> 
   const leaves = new Set<string>()
   // Each cluster once: a cycle ends, and clusters that share others are no more work than there are clusters.
   const seen = new Set<string>()
-  let isComplete = true
+  const unknown = new Set<string>()
   /** Adds leaves; a text: why that is not possible. */
   const visit = (name: string, above: ReadonlyArray<string>): string | undefined => {
     if (seen.has(name)) return undefined
@@ -88,7 +119,7 @@ const leavesOf = ({ resources }: Clusters, root: string): ReadonlyArray<string> 
     }
     seen.add(name)
     const known = resources.Cluster.get(name)
-    if (known === undefined) isComplete = false
+    if (known === undefined) unknown.add(name)
     if (known?._tag !== "Value") return undefined
     const { discovery } = known.value
     if (discovery._tag !== "Aggregate") {
@@ -103,7 +134,7 @@ const leavesOf = ({ resources }: Clusters, root: string): ReadonlyArray<string> 
   }
   const problem = visit(root, [])
   if (problem !== undefined) return problem
-  if (!isComplete) return undefined
+  if (unknown.size > 0) return undefined
   return leaves.size === 0 ? "none of its clusters exists" : Array.from(leaves)
 }
 

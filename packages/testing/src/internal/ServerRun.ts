@@ -1,4 +1,5 @@
 /** Steps of a server's stream and a naive client, each compared with the reference server and with the invariants. */
+import type { Protocol } from "@effect-xds/core/wire/Request"
 import * as Request from "@effect-xds/core/wire/Request"
 import * as ClientView from "@effect-xds/core/resource/ClientView"
 import type { ResourceError } from "@effect-xds/core/resource/Resource"
@@ -17,8 +18,50 @@ import type { ReferenceClient } from "../reference/ReferenceClient.js"
 import * as ReferenceClients from "../reference/ReferenceClient.js"
 import type { ReferenceModel } from "../reference/ReferenceModel.js"
 import * as ReferenceModels from "../reference/ReferenceModel.js"
+import type { ResourceSpec } from "../simulation/ResourceSpec.js"
 import * as Keys from "../exploration/ExplorationKey.js"
-import type { Options } from "../exploration/ExplorationServer.js"
+
+/**
+ * The options of a world.
+ *
+ * @since 0.1.0
+ */
+export interface Options {
+  readonly protocol: Protocol
+  /** The types of the world. */
+  readonly typeUrls: ReadonlyArray<string>
+  /** The names of each type. The first one has two contents, the others one. */
+  readonly names: ReadonlyArray<string>
+  /** The names that the client requests, if several may lead to one resource: with glob collections. Default: {@link names}. */
+  readonly asked?: ReadonlyArray<string>
+  /** Whether the stream is aggregated. The reference server does not know phases. */
+  readonly isAggregated?: boolean
+  /**
+   * States of the store, in any order, instead of any of {@link names}: with aliases that move, or TTLs. Responses are not
+   * compared with the reference server then.
+   */
+  readonly stores?: ReadonlyArray<ReadonlyArray<ResourceSpec>> | undefined
+  /** Whether the client gets TTLs. Default: false. */
+  readonly ttl?: boolean
+  /** Whether the client starts with a wildcard and all first contents. Default: false. */
+  readonly isWarm?: boolean
+  /**
+   * Names that one step processes, in requests and in held versions. The rest is a move of its own, or precedes the next
+   * request. Responses are not compared with the reference server then. Default: no limit.
+   */
+  readonly namesPerStep?: number
+  /** Most responses on their way to the client. Default: 2. */
+  readonly maxInFlight?: number
+  /** Most changes that the stream may be behind: its turn is a move of its own, or precedes everything else. Default: 0. */
+  readonly maxBehind?: number
+  /**
+   * What the client says of itself in locators: one of these values of `env`, another one from a request on. Responses are not compared
+   * with the reference server then. Default: it gives names.
+   */
+  readonly said?: ReadonlyArray<string>
+  /** Whether the client is moved to other groups: one that holds the same, one that holds something else, one that is not set. Default: false. */
+  readonly isMoved?: boolean
+}
 
 type Send = Extract<Output, { readonly _tag: "Send" }>
 

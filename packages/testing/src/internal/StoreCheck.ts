@@ -47,7 +47,7 @@ export const check = (promise: string, body: Body): Check => ({
   }
 })
 
-export const typeUrl = ResourceType.Cluster.typeUrl
+const typeUrl = ResourceType.Cluster.typeUrl
 export const cluster = (name: string, altStatName = ""): Cluster => create(ClusterSchema, { name, altStatName })
 export const clusters = (...names: ReadonlyArray<string>): { readonly clusters: ReadonlyArray<Cluster> } => ({
   clusters: names.map((name) => cluster(name))
