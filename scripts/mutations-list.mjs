@@ -8289,5 +8289,12 @@ export const mutations = [
     line: "if (known !== undefined && known.place === place) return known",
     becomes: "if (known !== undefined) return known",
     by: "packages/server/test/groupRules.test.ts"
+  },
+  {
+    fault: "JSON and YAML: names of enum values in another case are refused",
+    file: "packages/transport-filesystem/src/internal/EnumNames.ts",
+    line: "const name = json.toUpperCase()",
+    becomes: "const name = json",
+    by: "packages/transport-filesystem/test/ResourceFile.test.ts"
   }
 ]

@@ -3,7 +3,11 @@ import { toText } from "@bufbuild/protobuf/txtpb"
 import { anyPack, AnySchema } from "@bufbuild/protobuf/wkt"
 import { expect, it } from "@effect/vitest"
 import { ResourceType, TypeRegistry } from "@effect-xds/proto"
-import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import {
+  Cluster_DiscoveryType,
+  Cluster_LbPolicy,
+  ClusterSchema
+} from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { VirtualHostSchema } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import { RouterSchema } from "@effect-xds/proto/envoy/extensions/filters/http/router/v3/router"
@@ -297,6 +301,29 @@ describe("resources", () => {
         '- { "@type": envoy.config.listener.v3.FilterChain, name: d, filter_chain_match: { server_names: [e] } }'
       ].join("\n")
       expect(yield* names(resources("c.yaml", others))).toEqual(["c", "d"])
+    })
+  )
+
+  it.effect("★ have names of enum values in any case, in YAML and JSON, as Envoy reads them", () =>
+    Effect.gen(function* () {
+      const inYaml = (type: string, more = "") =>
+        `"@type": type.googleapis.com/envoy.config.cluster.v3.Cluster\nname: a\ntype: ${type}\n` +
+        `lb_policy: least_request\nhealth_checks: [{ http_health_check: { codec_client_type: http2 } }]\n${more}`
+      const [wanted] = yield* resources("a.yaml", inYaml("STRICT_DNS").replace("http2", "HTTP2"))
+      const value = fromBinary(ClusterSchema, wanted?.value ?? new Uint8Array())
+      expect(value.clusterDiscoveryType).toEqual({ case: "type", value: Cluster_DiscoveryType.STRICT_DNS })
+      expect(value.lbPolicy).toBe(Cluster_LbPolicy.LEAST_REQUEST)
+      // The last one is read by another way: a message that is not encoded at once.
+      for (const type of ["strict_dns", "Strict_dns", "sTRICT_DNS"]) {
+        expect((yield* resources("a.yaml", inYaml(type)))[0]?.value).toEqual(wanted?.value)
+        const json =
+          `{"@type": "envoy.config.cluster.v3.Cluster", "name": "a", "type": "${type}", "lbPolicy": "least_request",` +
+          `"healthChecks": [{"httpHealthCheck": {"codecClientType": "http2"}}]}`
+        expect((yield* resources("a.json", json))[0]?.value).toEqual(wanted?.value)
+      }
+      expect(yield* said(resources("a.yaml", inYaml("strict_dnss")))).toContain('type: "strict_dnss" is no value of')
+      const inText = '# proto-message: envoy.config.cluster.v3.Cluster\nname: "a" type: strict_dns'
+      expect(yield* said(resources("a.txtpb", inText))).toContain("a.txtpb:2")
     })
   )
 

@@ -7,6 +7,7 @@ import type { DiscoveryResponse } from "@effect-xds/proto/envoy/service/discover
 import { DiscoveryResponseSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import * as Either from "effect/Either"
+import * as EnumNames from "./EnumNames.js"
 import * as JsonProblem from "./JsonProblem.js"
 import * as JsonText from "./JsonText.js"
 import { MessageEncoder } from "./MessageEncoder.js"
@@ -25,8 +26,9 @@ const partsOf = (format: Format, text: string): Iterable<Part | undefined> =>
   format === "json" ? JsonText.parts(text) : YamlText.parts(text)
 
 /** Reads a part of a document as a message. */
-const readJson = async <Desc extends DescMessage>(schema: Desc, json: JsonValue, offsetOf: OffsetOf, path: Path) => {
-  const registry = await TypeRegistry.forJson(json)
+const readJson = async <Desc extends DescMessage>(schema: Desc, given: JsonValue, offsetOf: OffsetOf, path: Path) => {
+  const registry = await TypeRegistry.forJson(given)
+  const json = EnumNames.canonical(schema, given, registry)
   const placed = (found: ReadonlyArray<JsonProblem.Problem>): Result<never> =>
     Either.left(
       // To find the line of one takes as long as the text is.

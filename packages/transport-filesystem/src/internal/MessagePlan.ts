@@ -171,6 +171,8 @@ const isOpen = ({ open, typeName }: DescEnum): boolean => open && typeName !== "
 
 const numbersOf = ({ values }: DescEnum, format: Format): ReadonlyMap<string, number> =>
   new Map([
+    // In lower case, as many are written; otherwise spelled ones are rare, and left to protobuf-es.
+    ...(format === "json" ? values.map(({ name, number }) => [name.toLowerCase(), number] as const) : []),
     ...(format === "json" ? values.map(({ jsonName, number }) => [jsonName, number] as const) : []),
     ...values.map(({ name, number }) => [name, number] as const)
   ])
