@@ -145,7 +145,7 @@ export class XdsClient {
     Effect.tap(({ nonce, typeUrl, version }) =>
       Effect.sync(() => Object.assign(this.#interest(typeUrl), { nonce, version }))
     ),
-    Effect.timeoutFail({ duration: "30 seconds", onTimeout: () => new Error("there was no response for 30 seconds") }),
+    Effect.timeoutFail({ duration: "2 minutes", onTimeout: () => new Error("there was no response for two minutes") }),
     Effect.orDie
   )
 
