@@ -140,7 +140,7 @@ export class XdsClient {
     })
   }
 
-  /** The next response; dies if there is none for 4 seconds. */
+  /** The next response; dies if there is none for two minutes. */
   readonly receive: Effect.Effect<Received> = Queue.take(this.#inbox).pipe(
     Effect.tap(({ nonce, typeUrl, version }) =>
       Effect.sync(() => Object.assign(this.#interest(typeUrl), { nonce, version }))
