@@ -80,6 +80,8 @@ const run = (command, args, { cwd, minutes = 5 }) =>
     delete env.NODE_OPTIONS
     // Set by `npm run`: it is the folder of this repository, not the one to install into.
     delete env.npm_config_local_prefix
+    // Of `npm run -s`: what npm says is looked at.
+    delete env.npm_config_loglevel
     const out = []
     const all = []
     const shell = process.platform === "win32" && command !== process.execPath
