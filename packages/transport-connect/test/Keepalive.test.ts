@@ -80,7 +80,7 @@ describe("keepalive", () => {
       const pause = (): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600)
       const pings = yield* keepAlive(session, 400, (count) => {
         // Once when the ping is under way, and its answer will lie in the socket; once before it is.
-        if (count === 3) setImmediate(() => setImmediate(pause))
+        if (count === 3) setImmediate(pause)
         if (count === 6) pause()
       })
       yield* eventually(() => expect(pings.count).toBeGreaterThan(9))
