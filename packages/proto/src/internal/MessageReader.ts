@@ -6,28 +6,33 @@
  */
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf"
 import { ScalarType } from "@bufbuild/protobuf"
-import { FeatureSet_FieldPresence, isWrapperDesc } from "@bufbuild/protobuf/wkt"
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt"
 import { WireType } from "@bufbuild/protobuf/wire"
-import * as JsonFields from "./JsonFields.js"
+import {
+  inOneof,
+  keyTag,
+  type Kind,
+  kindOf,
+  list,
+  listValues,
+  map,
+  ofRare,
+  ofStruct,
+  ofWrapper,
+  one,
+  type Shape,
+  shapeOf,
+  structFields,
+  structValue,
+  valueBool,
+  valueList,
+  valueNull,
+  valueNumber,
+  valueString,
+  valueStruct
+} from "./FieldKind.js"
 import type { Properties } from "./MessageProperties.js"
 import { setOwn } from "./StructSteps.js"
-
-/** What a value is: a scalar of this type, or one of the following. */
-type Kind = ScalarType | typeof ofMessage | typeof ofStruct | typeof ofWrapper
-
-const ofMessage = 101
-/** A Struct, which is kept as JSON. */
-const ofStruct = 102
-/** A message around a scalar, which is kept as the scalar. */
-const ofWrapper = 103
-
-/** Where a value stands. */
-type Shape = typeof one | typeof inOneof | typeof list | typeof map
-
-const one = 0
-const inOneof = 1
-const list = 2
-const map = 3
 
 interface FieldPlan {
   readonly shape: Shape
@@ -131,9 +136,9 @@ const zeroOf = (scalar: ScalarType): unknown => {
 const fieldPlan = (field: DescField): FieldPlan | undefined => {
   const { localName, message, oneof } = field
   const kind = kindOf(field)
-  if (kind === undefined) return undefined
+  if (kind === ofRare) return undefined
   return {
-    shape: field.fieldKind === "list" ? list : field.fieldKind === "map" ? map : oneof === undefined ? one : inOneof,
+    shape: shapeOf(field),
     kind,
     property: oneof?.localName ?? localName,
     name: localName,
@@ -142,32 +147,6 @@ const fieldPlan = (field: DescField): FieldPlan | undefined => {
     message: undefined
   }
 }
-
-const kindOf = (field: DescField): Kind | undefined => {
-  if (field.fieldKind === "map" && field.mapKey !== ScalarType.STRING) return undefined
-  if ("delimitedEncoding" in field && field.delimitedEncoding) return undefined
-  if (field.message !== undefined) {
-    if (JsonFields.isJson(field)) return ofStruct
-    return field.fieldKind === "message" && field.oneof === undefined && isWrapperDesc(field.message)
-      ? ofWrapper
-      : ofMessage
-  }
-  if (field.enum !== undefined) return field.enum.open ? ScalarType.INT32 : undefined
-  if ("longAsString" in field && field.longAsString) return undefined
-  return usual.has(field.scalar) ? field.scalar : undefined
-}
-
-const usual: ReadonlySet<ScalarType> = new Set([
-  ScalarType.STRING,
-  ScalarType.BOOL,
-  ScalarType.INT32,
-  ScalarType.UINT32,
-  ScalarType.INT64,
-  ScalarType.UINT64,
-  ScalarType.FLOAT,
-  ScalarType.DOUBLE,
-  ScalarType.BYTES
-])
 
 /** A message without fields, as protobuf-es makes it. */
 const empty = ({ properties, typeName }: Plan): Message & Properties => {
@@ -443,20 +422,6 @@ const isRecord = (value: unknown): value is Properties => typeof value === "obje
 
 /** Whether a oneof says that this field of it is set. */
 const isSet = (oneof: unknown, name: string): boolean => isRecord(oneof) && oneof["case"] === name
-
-const tagOf = (number: number, wireType: WireType): number => number * 8 + wireType
-
-// Fields of entries of maps, and of a Struct.
-const keyTag = tagOf(1, WireType.LengthDelimited)
-const structFields = tagOf(1, WireType.LengthDelimited)
-const structValue = tagOf(2, WireType.LengthDelimited)
-const listValues = tagOf(1, WireType.LengthDelimited)
-const valueNull = tagOf(1, WireType.Varint)
-const valueNumber = tagOf(2, WireType.Bit64)
-const valueString = tagOf(3, WireType.LengthDelimited)
-const valueBool = tagOf(4, WireType.Varint)
-const valueStruct = tagOf(5, WireType.LengthDelimited)
-const valueList = tagOf(6, WireType.LengthDelimited)
 
 /**
  * The message; `undefined`: it is left to protobuf-es.

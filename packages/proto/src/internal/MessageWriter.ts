@@ -6,10 +6,33 @@
  */
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf"
 import { ScalarType } from "@bufbuild/protobuf"
-import { FeatureSet_FieldPresence, isWrapperDesc } from "@bufbuild/protobuf/wkt"
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt"
 import { WireType } from "@bufbuild/protobuf/wire"
 import { ByteWriter } from "../ByteWriter.js"
-import * as JsonFields from "./JsonFields.js"
+import {
+  inOneof,
+  keyTag,
+  type Kind,
+  kindOf,
+  list,
+  listValues,
+  map,
+  ofMessage,
+  ofStruct,
+  ofWrapper,
+  one,
+  type Shape,
+  shapeOf,
+  structFields,
+  structValue,
+  tagOf,
+  valueBool,
+  valueList,
+  valueNull,
+  valueNumber,
+  valueString,
+  valueStruct
+} from "./FieldKind.js"
 import { isProperties, type Properties } from "./MessageProperties.js"
 
 /** The most bytes that are written here. */
@@ -20,25 +43,6 @@ const maxMessages = 1_024
 
 /** Levels of messages, lists and maps. A Struct is two messages for each of its levels, and 100 are read. */
 const deepest = 45
-
-/** How a value is written: as a scalar of this type, or as one of the following. */
-type Kind = ScalarType | typeof ofMessage | typeof ofStruct | typeof ofWrapper | typeof ofRare
-
-const ofMessage = 101
-/** A Struct, which is kept as JSON. */
-const ofStruct = 102
-/** A message around a scalar, which is kept as the scalar. */
-const ofWrapper = 103
-/** Left to protobuf-es where it is set. */
-const ofRare = 104
-
-/** Where a value stands. */
-type Shape = typeof one | typeof inOneof | typeof list | typeof map
-
-const one = 0
-const inOneof = 1
-const list = 2
-const map = 3
 
 interface FieldPlan {
   readonly shape: Shape
@@ -81,14 +85,12 @@ const planOf = (schema: DescMessage): Plan => {
   return plan
 }
 
-const tagOf = (number: number, wireType: WireType): number => number * 8 + wireType
-
 const fieldPlan = (field: DescField): FieldPlan => {
   const { localName, message, number, oneof } = field
   const kind = kindOf(field)
   const isPacked = field.fieldKind === "list" && field.listKind !== "message" && field.packed
   return {
-    shape: oneof === undefined ? shapeOf(field) : inOneof,
+    shape: shapeOf(field),
     kind,
     property: oneof?.localName ?? localName,
     name: localName,
@@ -101,35 +103,6 @@ const fieldPlan = (field: DescField): FieldPlan => {
     message: undefined
   }
 }
-
-const shapeOf = ({ fieldKind }: DescField): Shape => (fieldKind === "list" ? list : fieldKind === "map" ? map : one)
-
-const kindOf = (field: DescField): Kind => {
-  if (field.presence === FeatureSet_FieldPresence.LEGACY_REQUIRED) return ofRare
-  if (field.fieldKind === "map" && field.mapKey !== ScalarType.STRING) return ofRare
-  if ("delimitedEncoding" in field && field.delimitedEncoding) return ofRare
-  if (field.message !== undefined) {
-    if (JsonFields.isJson(field)) return ofStruct
-    return field.fieldKind === "message" && field.oneof === undefined && isWrapperDesc(field.message)
-      ? ofWrapper
-      : ofMessage
-  }
-  if (field.enum !== undefined) return field.enum.values[0]?.number === 0 ? ScalarType.INT32 : ofRare
-  if ("longAsString" in field && field.longAsString) return ofRare
-  return usual.has(field.scalar) ? field.scalar : ofRare
-}
-
-const usual: ReadonlySet<ScalarType> = new Set([
-  ScalarType.STRING,
-  ScalarType.BOOL,
-  ScalarType.INT32,
-  ScalarType.UINT32,
-  ScalarType.INT64,
-  ScalarType.UINT64,
-  ScalarType.FLOAT,
-  ScalarType.DOUBLE,
-  ScalarType.BYTES
-])
 
 const wireTypeOf = (kind: Kind): WireType => {
   switch (kind) {
@@ -410,18 +383,6 @@ class Writer {
     if (typeof value !== "string" || value.length > maxBytes || !this.#out.string(value)) throw unsure
   }
 }
-
-// Fields of entries of maps, and of a Struct.
-const keyTag = tagOf(1, WireType.LengthDelimited)
-const structFields = tagOf(1, WireType.LengthDelimited)
-const structValue = tagOf(2, WireType.LengthDelimited)
-const listValues = tagOf(1, WireType.LengthDelimited)
-const valueNull = tagOf(1, WireType.Varint)
-const valueNumber = tagOf(2, WireType.Bit64)
-const valueString = tagOf(3, WireType.LengthDelimited)
-const valueBool = tagOf(4, WireType.Varint)
-const valueStruct = tagOf(5, WireType.LengthDelimited)
-const valueList = tagOf(6, WireType.LengthDelimited)
 
 /** One that nobody writes with: a property of a message may be a function that encodes another one. */
 let free: Writer | undefined

@@ -1,5 +1,5 @@
 /** Reads the documents of a JSON or YAML file. */
-import type { DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf"
+import type { DescMessage, JsonObject, JsonValue, MessageShape } from "@bufbuild/protobuf"
 import { fromJson } from "@bufbuild/protobuf"
 import { AnySchema } from "@bufbuild/protobuf/wkt"
 import * as Reason from "@effect-xds/proto/Reason"
@@ -26,9 +26,13 @@ const partsOf = (format: Format, text: string): Iterable<Part | undefined> =>
   format === "json" ? JsonText.parts(text) : YamlText.parts(text)
 
 /** Reads a part of a document as a message. */
-const readJson = async <Desc extends DescMessage>(schema: Desc, given: JsonValue, offsetOf: OffsetOf, path: Path) => {
-  const registry = await TypeRegistry.forJson(given)
-  const json = EnumNames.canonical(schema, given, registry)
+const readJson = async <Desc extends DescMessage>(
+  schema: Desc,
+  json: JsonValue,
+  offsetOf: OffsetOf,
+  path: Path
+): Promise<Result<MessageShape<Desc>>> => {
+  const registry = await TypeRegistry.forJson(json)
   const placed = (found: ReadonlyArray<JsonProblem.Problem>): Result<never> =>
     Either.left(
       // To find the line of one takes as long as the text is.
@@ -42,6 +46,8 @@ const readJson = async <Desc extends DescMessage>(schema: Desc, given: JsonValue
     const found = ValueBounds.find(schema, json, registry, path)
     return found.length === 0 ? Either.right(message) : placed(found)
   } catch (cause) {
+    const canonical = EnumNames.canonical(schema, json, registry)
+    if (canonical !== json) return readJson(schema, canonical, offsetOf, path)
     const found = JsonProblem.find(schema, json, registry, path)
     return found.length === 0
       ? problem("Schema", JsonProblem.reasonIn(Reason.of(cause)), path, offsetOf(path, "value"))
