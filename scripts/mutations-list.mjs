@@ -8296,5 +8296,33 @@ export const mutations = [
     line: "const name = json.toUpperCase()",
     becomes: "const name = json",
     by: "packages/transport-filesystem/test/ResourceFile.test.ts"
+  },
+  {
+    fault: "messages read without Structs: what comes after one is read as if it were in it",
+    file: "packages/proto/src/internal/MessageReader.ts",
+    line: "    this.#at = end\n    return {}",
+    becomes: "    return {}",
+    by: "packages/proto/test/MessageReader.test.ts"
+  },
+  {
+    fault: "IP addresses: a number may begin with a zero",
+    file: "packages/validate/src/internal/InternetText.ts",
+    line: "if (digit < 0 || digit > 9 || (digits > 0 && value === 0)) return false",
+    becomes: "if (digit < 0 || digit > 9) return false",
+    by: "packages/validate/test/InternetText.test.ts"
+  },
+  {
+    fault: "IP addresses: there may be five numbers",
+    file: "packages/validate/src/internal/InternetText.ts",
+    line: "return dots === 3 && digits > 0",
+    becomes: "return dots >= 3 && digits > 0",
+    by: "packages/validate/test/InternetText.test.ts"
+  },
+  {
+    fault: "rules over a group: the way to an endpoint begins at the one before",
+    file: "packages/validate/src/internal/group/Endpoints.ts",
+    line: "      site.path.length = depth\n",
+    becomes: "",
+    by: "packages/validate/test/GroupRules.test.ts"
   }
 ]

@@ -62,13 +62,30 @@ const refuse = (schema: DescMessage, bytes: Uint8Array): void => {
 }
 
 /**
+ * Options of {@link decode}.
+ *
+ * @since 0.1.0
+ */
+export interface DecodeOptions {
+  /**
+   * `any`: a `google.protobuf.Struct` may be left empty, for who does not look into one. Metadata is most of many clusters. Default:
+   * `all`.
+   */
+  readonly structs?: "all" | "any" | undefined
+}
+
+/**
  * The message; fails as {@link check} does.
  *
  * @since 0.1.0
  */
-export const decode = <Desc extends DescMessage>(schema: Desc, bytes: Uint8Array): MessageShape<Desc> => {
+export const decode = <Desc extends DescMessage>(
+  schema: Desc,
+  bytes: Uint8Array,
+  { structs = "all" }: DecodeOptions = {}
+): MessageShape<Desc> => {
   if (MessageWalk.isMessage(schema, bytes)) {
-    const message = MessageReader.read(schema, bytes)
+    const message = MessageReader.read(schema, bytes, structs === "all")
     if (isMessageOf(message, schema)) return message
   } else refuse(schema, bytes)
   return fromBinary(schema, bytes)

@@ -1,5 +1,6 @@
 /** ★ What is read at once is what protobuf-es reads, or it is left to protobuf-es. */
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
+import { create, type DescMessage, equals, fromBinary, type Message, toBinary } from "@bufbuild/protobuf"
+import { isReflectMessage, reflect } from "@bufbuild/protobuf/reflect"
 import { DurationSchema, FieldOptionsSchema, StructSchema, UInt32ValueSchema } from "@bufbuild/protobuf/wkt"
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire"
 import { ResourceType } from "@effect-xds/proto"
@@ -44,6 +45,55 @@ it("arbitrary messages are read as by protobuf-es, nearly all that an encoder wr
   expect(seen.sure / seen.all).toBeGreaterThan(0.95)
   expect(seen.oddSure).toBeGreaterThan(seen.odd / 3)
   expect(seen.odd).toBeGreaterThan(10 * seeds)
+})
+
+/** With every Struct empty. */
+const emptied = (schema: DescMessage, message: Message): Message => {
+  const at = reflect(schema, message)
+  for (const field of schema.fields) {
+    if (field.message === undefined || !at.isSet(field)) continue
+    const isStruct = field.message.typeName === StructSchema.typeName
+    if (field.fieldKind === "message") {
+      if (isStruct) at.set(field, reflect(StructSchema))
+      else emptied(field.message, at.get(field).message)
+    } else if (field.fieldKind === "list") {
+      for (const [index, item] of Array.from(at.get(field)).entries()) {
+        if (isStruct) at.get(field).set(index, reflect(StructSchema))
+        else if (isReflectMessage(item)) emptied(field.message, item.message)
+      }
+    } else {
+      for (const [key, item] of Array.from(at.get(field))) {
+        if (isStruct) at.get(field).set(key, reflect(StructSchema))
+        else if (isReflectMessage(item)) emptied(field.message, item.message)
+      }
+    }
+  }
+  return message
+}
+
+it("for who looks into no Struct all of them are empty, and the rest is what it is", async () => {
+  let differ = 0
+  for (const type of ResourceType.all) {
+    const schema = await type.load()
+    for (let seed = from; seed < from + seeds; seed++) {
+      const writer = new BinaryWriter()
+      write(writer, schema, randomOf(seed), 0, 0)
+      const written = writer.finish()
+      if (!MessageWalk.isMessage(schema, written)) continue
+      const bytes = toBinary(schema, fromBinary(schema, written), { writeUnknownFields: false })
+      const whole = MessageReader.read(schema, bytes)
+      const read = MessageReader.read(schema, bytes, false)
+      if (whole === undefined || read === undefined) continue
+      if (!equals(schema, whole, read)) differ++
+      expect(read, `seed ${seed}, ${schema.typeName}`).toStrictEqual(emptied(schema, whole))
+    }
+  }
+  expect(differ).toBeGreaterThan(seeds / 3)
+  const metadata = create(MetadataSchema, { filterMetadata: { a: { b: 1 } } })
+  const options = { structs: "any" } as const
+  expect(MessageBytes.decode(MetadataSchema, toBinary(MetadataSchema, metadata), options)).toStrictEqual(
+    create(MetadataSchema, { filterMetadata: { a: {} } })
+  )
 })
 
 it("a cluster, by hand", () => {

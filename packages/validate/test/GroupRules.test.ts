@@ -95,6 +95,26 @@ describe("Rules", () => {
     expect(table).toEqual(rows)
   })
 
+  it.effect("★ of endpoints are told with the place of each", () =>
+    Effect.gen(function* () {
+      const load = {
+        cluster_name: "web",
+        endpoints: [
+          { lb_endpoints: [endpoint(), endpoint(0), {}] },
+          { lb_endpoints: [{ endpoint: { additional_addresses: [{}, { address: address(0) }] } }, endpoint(80, "a")] }
+        ]
+      }
+      const { faults } = yield* check({ clusters: [cluster("web", { load_assignment: load })] })
+      const at = "load_assignment.endpoints"
+      expect(faults.map(({ path }) => path)).toEqual([
+        `${at}[0].lb_endpoints[1].endpoint.address.socket_address.port_value`,
+        `${at}[0].lb_endpoints[2].endpoint.address`,
+        `${at}[1].lb_endpoints[0].endpoint.address`,
+        `${at}[1].lb_endpoints[1].endpoint.address.socket_address.address`
+      ])
+    })
+  )
+
   it.effect("that are off are not told", () =>
     Effect.gen(function* () {
       const config = { clusters: [edsCluster("a")], routes: [toClusters("nope")] }

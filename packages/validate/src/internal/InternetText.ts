@@ -3,11 +3,30 @@
  * which protoc-gen-validate asks.
  */
 
-const ipv4Part = /^(0|[1-9]\d{0,2})$/
+const zero = 0x30
+const dot = 0x2e
 
+/** Four numbers to 255 without zeros before them. Without a regular expression: every endpoint of every assignment is asked. */
 const isIpv4 = (text: string): boolean => {
-  const parts = text.split(".")
-  return parts.length === 4 && parts.every((part) => ipv4Part.test(part) && Number(part) <= 255)
+  let dots = 0
+  let digits = 0
+  let value = 0
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index)
+    if (code === dot) {
+      if (digits === 0) return false
+      dots++
+      digits = 0
+      value = 0
+      continue
+    }
+    const digit = code - zero
+    if (digit < 0 || digit > 9 || (digits > 0 && value === 0)) return false
+    digits++
+    value = value * 10 + digit
+    if (value > 255) return false
+  }
+  return dots === 3 && digits > 0
 }
 
 const ipv6Group = /^[0-9a-fA-F]{1,4}$/

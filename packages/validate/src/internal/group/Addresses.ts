@@ -33,14 +33,14 @@ export const bitsOf = (text: string): string => (text.includes(":") ? ipv6Bits(t
 
 const ipProblem = (text: string): string => `must be an IP address, is ${shownText(text)}`
 
-/** The socket address of a place where no name is looked up. */
-const checkNumeric = (site: Site, self: SocketAddress, inside: ReadonlyArray<Segment> = []): void => {
+/** The socket address, in a field, of a place where no name is looked up. */
+const checkNumeric = (site: Site, self: SocketAddress, inside: ReadonlyArray<Segment>, field: string): void => {
   if (self.resolverName !== "") return
   // Empty: the rules of the field tell it.
   if (self.address !== "" && !isIp(self.address))
-    site.fault("ip-address", ipProblem(self.address), [...inside, "address"])
+    site.fault("ip-address", ipProblem(self.address), [...inside, field, "address"])
   if (self.portSpecifier.case === "namedPort") {
-    site.fault("named-port", "must be a port_value: no name is looked up here", [...inside, "named_port"])
+    site.fault("named-port", "must be a port_value: no name is looked up here", [...inside, field, "named_port"])
   }
 }
 
@@ -50,7 +50,7 @@ const maxPipePath = 107
 /** An address that is bound or connected to as it is. */
 export const check = (site: Site, self: Address, inside: ReadonlyArray<Segment> = []): void => {
   const { case: kind, value } = self.address
-  if (kind === "socketAddress") checkNumeric(site, value, [...inside, "socket_address"])
+  if (kind === "socketAddress") checkNumeric(site, value, inside, "socket_address")
   if (kind !== "pipe") return
   const path = [...inside, "pipe", "path"]
   if (Buffer.byteLength(value.path) > maxPipePath) {
@@ -87,6 +87,6 @@ export const readings: ReadonlyArray<Reading.Reading> = [
     }
   }),
   Reading.of<BindConfig>("envoy.config.core.v3.BindConfig", ({ sourceAddress }, site) => {
-    if (sourceAddress !== undefined) checkNumeric(site, sourceAddress, ["source_address"])
+    if (sourceAddress !== undefined) checkNumeric(site, sourceAddress, [], "source_address")
   })
 ]

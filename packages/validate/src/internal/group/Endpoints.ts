@@ -23,14 +23,18 @@ const ofAssignment = function* (self: ClusterLoadAssignment, site: Site): Messag
   // What is in an EDS cluster counts for nothing, and what another type does with its endpoints is its own.
   if ((cluster !== undefined && discovery === "EDS") || discovery === "other") return
   for (const [index, { lbConfig, lbEndpoints }] of self.endpoints.entries()) {
-    const path = ["endpoints", index]
     if (lbConfig.case === "ledsClusterLocalityConfig") {
-      const where = [...path, "leds_cluster_locality_config"]
+      const where = ["endpoints", index, "leds_cluster_locality_config"]
       if (cluster === undefined) ofCollection(site, lbConfig.value, where)
       else site.fault("leds", "must not be set: the type of the cluster is not EDS", where)
     }
-    for (const [at, endpoint] of lbEndpoints.entries()) {
-      ofEndpoint(site, endpoint, discovery, [...path, "lb_endpoints", at])
+    for (let at = 0; at < lbEndpoints.length; at++) {
+      const endpoint = lbEndpoints[at]
+      // The way to each is made as the reader goes: most have no fault, and there are many.
+      const depth = site.path.length
+      site.path.push("endpoints", index, "lb_endpoints", at)
+      if (endpoint !== undefined) ofEndpoint(site, endpoint, discovery)
+      site.path.length = depth
       if (at % atOnce === atOnce - 1) yield
     }
   }
@@ -62,22 +66,19 @@ const ofCollection = (
 /** `REST` and `GRPC`. What an aggregated stream speaks is not known here. */
 const stateOfTheWorld: ReadonlyArray<number> = [1, 2]
 
-const ofEndpoint = (
-  site: Site,
-  { hostIdentifier }: LbEndpoint,
-  discovery: Clusters.Discovery,
-  path: ReadonlyArray<Segment>
-): void => {
+const ofEndpoint = (site: Site, { hostIdentifier }: LbEndpoint, discovery: Clusters.Discovery): void => {
   const endpoint = hostIdentifier.case === "endpoint" ? hostIdentifier.value : undefined
   if (endpoint?.address?.address.case === undefined) {
-    return site.fault("endpoint-address", "must be set", [...path, "endpoint", "address"])
+    return site.fault("endpoint-address", "must be set", ["endpoint", "address"])
   }
-  ofAddress(site, endpoint.address, discovery, [...path, "endpoint", "address"])
+  ofAddress(site, endpoint.address, discovery, ofOne)
   for (const [index, { address }] of endpoint.additionalAddresses.entries()) {
-    const where = [...path, "endpoint", "additional_addresses", index, "address"]
-    if (address !== undefined) ofAddress(site, address, discovery, where)
+    if (address === undefined) continue
+    ofAddress(site, address, discovery, ["endpoint", "additional_addresses", index, "address"])
   }
 }
+
+const ofOne: ReadonlyArray<Segment> = ["endpoint", "address"]
 
 const ofAddress = (site: Site, self: Address, discovery: Clusters.Discovery, path: ReadonlyArray<Segment>): void => {
   const socket = self.address.case === "socketAddress" ? self.address.value : undefined
@@ -125,14 +126,15 @@ const ofGrpc = function* ({ endpoints }: ClusterLoadAssignment, site: Site): Mes
     const key = JSON.stringify([priority, locality?.region, locality?.zone, locality?.subZone])
     if (localities.has(key)) site.fault("locality-unique", "must not be there twice", ["endpoints", index, "locality"])
     localities.add(key)
-    for (const [at, { hostIdentifier }] of lbEndpoints.entries()) {
+    for (let at = 0; at < lbEndpoints.length; at++) {
       if (at % atOnce === atOnce - 1) yield
-      const address = hostIdentifier.case === "endpoint" ? hostIdentifier.value.address?.address : undefined
+      const host = lbEndpoints[at]?.hostIdentifier
+      const address = host?.case === "endpoint" ? host.value.address?.address : undefined
       if (address?.case !== "socketAddress") continue
-      const { address: host, portSpecifier } = address.value
-      const key = `${host}:${portSpecifier.value ?? 0}`
-      const path = ["endpoints", index, "lb_endpoints", at]
-      if (addresses.has(key)) site.fault("endpoint-unique", `must not be there twice: ${key}`, path)
+      const key = `${address.value.address}:${address.value.portSpecifier.value ?? 0}`
+      if (addresses.has(key)) {
+        site.fault("endpoint-unique", `must not be there twice: ${key}`, ["endpoints", index, "lb_endpoints", at])
+      }
       addresses.add(key)
     }
   }

@@ -13,7 +13,7 @@ import * as Extensions from "./Extensions.js"
 import { type Facts, Site } from "./Facts.js"
 import * as HttpManagers from "./HttpManagers.js"
 import * as Listeners from "./Listeners.js"
-import { Reader } from "./Reading.js"
+import * as Reading from "./Reading.js"
 import * as RegularExpressions from "./RegularExpressions.js"
 import * as Routes from "./Routes.js"
 import * as Tls from "./Tls.js"
@@ -26,7 +26,7 @@ export interface Content {
   readonly contents?: ReadonlyArray<Uint8Array> | undefined
 }
 
-const reader = new Reader([
+const reader = new Reading.Reader([
   ...Listeners.readings,
   ...Extensions.readings,
   ...HttpManagers.readings,
@@ -49,7 +49,7 @@ export const nothing: Facts = { faults: [], references: [], claims: [], isForGrp
 const read = (type: DescMessage, value: Uint8Array, typeOf: TypeOf): Facts => {
   const site = new Site()
   try {
-    reader.read(type, MessageBytes.decode(type, value), site, typeOf)
+    reader.read(type, MessageBytes.decode(type, value, Reading.options), site, typeOf)
   } catch {
     return nothing
   }

@@ -67,6 +67,9 @@ interface Plan {
   readonly oneofs: ReadonlyArray<Oneof>
 }
 
+/** No reading looks into a Struct: what is in one means something to who put it there. */
+export const options: MessageBytes.DecodeOptions = { structs: "any" }
+
 /** Messages of one step; of these none is large. */
 const atOnce = 16
 
@@ -141,7 +144,8 @@ export class Reader {
     large: MessageSteps.Large
   ): MessageSteps.Steps<void> {
     if (!isMessage(value)) return
-    if (!large.has(value)) return this.enter(type, value, site, typeOf, segments)
+    const [name = "", inside] = segments
+    if (!large.has(value)) return this.enter(type, value, site, typeOf, name, inside)
     for (const segment of segments) site.path.push(segment)
     yield* this.readInSteps(type, value, site, typeOf, large)
     site.path.length -= segments.length
@@ -175,7 +179,7 @@ export class Reader {
       ...oneofs.map((oneof): Step => {
         return (message, site, typeOf) => {
           const [entry, value] = setIn(oneof, message)
-          if (entry !== undefined) this.enter(entry[1], value, site, typeOf, [entry[0]])
+          if (entry !== undefined) this.enter(entry[1], value, site, typeOf, entry[0])
         }
       })
     ].filter((step) => step !== undefined)
@@ -190,26 +194,30 @@ export class Reader {
         return (message, site, typeOf) => {
           const list = message[localName]
           if (!Array.isArray(list)) return
-          for (let index = 0; index < list.length; index++) this.enter(type, list[index], site, typeOf, [name, index])
+          for (let index = 0; index < list.length; index++) this.enter(type, list[index], site, typeOf, name, index)
         }
       case "map":
         return (message, site, typeOf) => {
           const map = message[localName]
           if (!isProperties(map)) return
           for (const key of Object.keys(map)) {
-            this.enter(type, map[key], site, typeOf, [name, `[${JSON.stringify(key)}]`])
+            this.enter(type, map[key], site, typeOf, name, `[${JSON.stringify(key)}]`)
           }
         }
       default:
-        return (message, site, typeOf) => this.enter(type, message[localName], site, typeOf, [name])
+        return (message, site, typeOf) => this.enter(type, message[localName], site, typeOf, name)
     }
   }
 
-  private enter(type: DescMessage, value: unknown, site: Site, typeOf: TypeOf, segments: ReadonlyArray<Segment>): void {
+  /** @param inside in a list or a map: which one */
+  private enter(type: DescMessage, value: unknown, site: Site, typeOf: TypeOf, name: Segment, inside?: Segment): void {
     if (!isMessage(value)) return
-    for (const segment of segments) site.path.push(segment)
+    const { path } = site
+    path.push(name)
+    if (inside !== undefined) path.push(inside)
     this.read(type, value, site, typeOf)
-    site.path.length -= segments.length
+    if (inside !== undefined) path.pop()
+    path.pop()
   }
 
   private readonly intoAny: Step = (any, site, typeOf) => {
@@ -217,12 +225,12 @@ export class Reader {
     if (packed === undefined) return
     let message: Message
     try {
-      message = MessageBytes.decode(packed.type, packed.value)
+      message = MessageBytes.decode(packed.type, packed.value, options)
     } catch {
       // The rules of the message tell it.
       return
     }
-    this.enter(packed.type, message, site, typeOf, [`[${packed.type.typeName}]`])
+    this.enter(packed.type, message, site, typeOf, `[${packed.type.typeName}]`)
   }
 
   private *intoAnyInSteps(any: Properties, site: Site, typeOf: TypeOf): MessageSteps.Steps<void> {
