@@ -1,18 +1,15 @@
 /** What a control plane serves to the clients of a scenario: routes, clusters and hosts by name. */
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { create } from "@bufbuild/protobuf"
-import { anyPack } from "@bufbuild/protobuf/wkt"
 import type { Cluster } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { Cluster_DiscoveryType, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import type { ClusterLoadAssignment } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import type { Listener } from "@effect-xds/proto/envoy/config/listener/v3/listener"
-import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
 import type { RouteConfiguration } from "@effect-xds/proto/envoy/config/route/v3/route"
 import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
 import type { RouteSchema } from "@effect-xds/proto/envoy/config/route/v3/route_components"
-import { RouterSchema } from "@effect-xds/proto/envoy/extensions/filters/http/router/v3/router"
-import { HttpConnectionManagerSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
+import { GrpcListener } from "@effect-xds/testing"
 
 /** What clients call: `xds:///interop`. */
 export const service = "interop"
@@ -51,21 +48,7 @@ const ads = { configSourceSpecifier: { case: "ads" as const, value: {} } }
 
 const anyCall: Match = { pathSpecifier: { case: "prefix", value: "" } }
 
-const listener = create(ListenerSchema, {
-  name: service,
-  apiListener: {
-    apiListener: anyPack(
-      HttpConnectionManagerSchema,
-      create(HttpConnectionManagerSchema, {
-        statPrefix: service,
-        routeSpecifier: { case: "rds", value: { configSource: ads, routeConfigName: service } },
-        httpFilters: [
-          { name: "router", configType: { case: "typedConfig", value: anyPack(RouterSchema, create(RouterSchema)) } }
-        ]
-      })
-    )
-  }
-})
+const listener = GrpcListener.make(service)
 
 const route = ({ limitMillis, match = anyCall, to }: RouteTo): MessageInitShape<typeof RouteSchema> => ({
   match,

@@ -3,7 +3,6 @@
  * resources that are valid are used, and the NACK says what is wrong with the others, where, and what to do.
  */
 import { create } from "@bufbuild/protobuf"
-import { anyPack } from "@bufbuild/protobuf/wkt"
 import { Bootstrap, WatchableType, XdsClient, type ResourceEvent } from "@effect-xds/client"
 import {
   ClusterSchema,
@@ -12,11 +11,10 @@ import {
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
 import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
-import { RouterSchema } from "@effect-xds/proto/envoy/extensions/filters/http/router/v3/router"
-import { HttpConnectionManagerSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
 import { CallHeaders, Decoder, RouteTable, XdsConfig } from "@effect-xds/routing"
 import type { Snapshot } from "@effect-xds/server"
 import { SnapshotStore, XdsServer } from "@effect-xds/server"
+import { GrpcListener } from "@effect-xds/testing"
 import { eventually } from "@effect-xds/testing/Waiting"
 import { ConnectClient, ConnectServer } from "@effect-xds/transport-connect"
 import { describe, expect, it } from "@effect/vitest"
@@ -41,23 +39,6 @@ const routes = (name: string, cluster: string, regex = ".*") =>
         ]
       }
     ]
-  })
-
-const listener = (name: string, routeConfigName: string) =>
-  create(ListenerSchema, {
-    name,
-    apiListener: {
-      apiListener: anyPack(
-        HttpConnectionManagerSchema,
-        create(HttpConnectionManagerSchema, {
-          statPrefix: name,
-          routeSpecifier: { case: "rds", value: { configSource: ads, routeConfigName } },
-          httpFilters: [
-            { name: "router", configType: { case: "typedConfig", value: anyPack(RouterSchema, create(RouterSchema)) } }
-          ]
-        })
-      )
-    }
   })
 
 const cluster = (name: string, type = DiscoveryType.EDS) =>
@@ -166,7 +147,11 @@ describe.each(["StateOfTheWorld", "Incremental"] as const)("what gRPC clients re
     Effect.gen(function* () {
       const { client, nacks } = yield* setup(
         {
-          listeners: [listener("l-1", "r"), create(ListenerSchema, { name: "l-bad" }), listener("l-2", "s")],
+          listeners: [
+            GrpcListener.make("l-1", { routes: "r" }),
+            create(ListenerSchema, { name: "l-bad" }),
+            GrpcListener.make("l-2", { routes: "s" })
+          ],
           clusters: [cluster("c-1"), cluster("c-bad", DiscoveryType.STRICT_DNS), cluster("c-2")],
           endpoints: [assignment("e-1"), assignment("e-bad", 1), assignment("e-2")]
         },

@@ -1,7 +1,6 @@
 /** A control plane and servers on loopback, and what a client is told of them. */
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { create } from "@bufbuild/protobuf"
-import { anyPack } from "@bufbuild/protobuf/wkt"
 import type { CallOptions, ConnectRouter } from "@connectrpc/connect"
 import { Code, ConnectError, createClient } from "@connectrpc/connect"
 import { connectNodeAdapter } from "@connectrpc/connect-node"
@@ -14,16 +13,12 @@ import {
   ClusterLoadAssignmentSchema
 } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { HealthStatus } from "@effect-xds/proto/envoy/config/core/v3/health_check"
-import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
 import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
 import type { RouteSchema } from "@effect-xds/proto/envoy/config/route/v3/route_components"
-import { RouterSchema } from "@effect-xds/proto/envoy/extensions/filters/http/router/v3/router"
-import type { HttpConnectionManager } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
-import { HttpConnectionManagerSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
 import { Health, HealthCheckResponse_ServingStatus } from "@effect-xds/proto/grpc/health/v1/health"
 import type { Resources } from "@effect-xds/server/Snapshot"
 import { OnDemandHosts, SnapshotStore, XdsServer } from "@effect-xds/server"
-import { Waiting } from "@effect-xds/testing"
+import { GrpcListener, Waiting } from "@effect-xds/testing"
 import { ConnectClient, ConnectServer } from "@effect-xds/transport-connect"
 import { expect } from "@effect/vitest"
 import * as Context from "effect/Context"
@@ -41,32 +36,6 @@ import { TLSSocket } from "node:tls"
 export type RouteInit = MessageInitShape<typeof RouteSchema>
 
 const ads = { configSourceSpecifier: { case: "ads" as const, value: {} } }
-
-/** @param http further fields of the connection manager */
-export const listener = (
-  name: string,
-  routes = name,
-  http: Omit<
-    Exclude<MessageInitShape<typeof HttpConnectionManagerSchema>, HttpConnectionManager>,
-    "$typeName" | "$unknown"
-  > = {}
-) =>
-  create(ListenerSchema, {
-    name,
-    apiListener: {
-      apiListener: anyPack(
-        HttpConnectionManagerSchema,
-        create(HttpConnectionManagerSchema, {
-          statPrefix: name,
-          routeSpecifier: { case: "rds", value: { configSource: ads, routeConfigName: routes } },
-          httpFilters: [
-            { name: "router", configType: { case: "typedConfig", value: anyPack(RouterSchema, create(RouterSchema)) } }
-          ],
-          ...http
-        })
-      )
-    }
-  })
 
 export const to = (
   cluster: string,
@@ -156,7 +125,7 @@ export const dropping = (category: string, numerator: number) =>
 
 /** A service with one cluster, of the same name, at these ports. */
 export const service = (name: string, ...ports: ReadonlyArray<number>): Resources => ({
-  listeners: [listener(name)],
+  listeners: [GrpcListener.make(name)],
   routes: [routes(name, [name], to(name))],
   clusters: [cluster(name)],
   endpoints: [endpoints(name, ...ports)]

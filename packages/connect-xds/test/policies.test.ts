@@ -2,7 +2,7 @@
 import { Code, ConnectError } from "@connectrpc/connect"
 import { Cluster_LbPolicy as LbPolicy } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { HealthStatus } from "@effect-xds/proto/envoy/config/core/v3/health_check"
-import { Waiting } from "@effect-xds/testing"
+import { GrpcListener, Waiting } from "@effect-xds/testing"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -193,7 +193,7 @@ describe("what routes and policies decide", () => {
       }
       const assignment = Mesh.localities("limited", { ports: [server.port], hostname: "a.shop.test" })
       yield* plane.set({
-        listeners: [Mesh.listener("shop")],
+        listeners: [GrpcListener.make("shop")],
         routes: [Mesh.routes("shop", ["shop"], rewriting)],
         clusters: [Mesh.cluster("limited", { circuitBreakers: { thresholds: [{ maxRequests: 3 }] } })],
         endpoints: [assignment]
@@ -210,7 +210,7 @@ describe("what routes and policies decide", () => {
       yield* Effect.promise(() => Promise.all(going))
       yield* Effect.promise(() => client.check({}))
       yield* plane.set({
-        listeners: [Mesh.listener("shop")],
+        listeners: [GrpcListener.make("shop")],
         routes: [Mesh.routes("shop", ["shop"], rewriting)],
         clusters: [Mesh.cluster("limited")],
         endpoints: [{ ...assignment, policy: Mesh.dropping("overload", 100) }]

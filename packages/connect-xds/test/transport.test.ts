@@ -1,7 +1,7 @@
 import { Code, createClient } from "@connectrpc/connect"
 import { XdsChannels, XdsTransport } from "@effect-xds/connect-xds"
 import { ServerReflection } from "@effect-xds/proto/grpc/reflection/v1/reflection"
-import { Waiting } from "@effect-xds/testing"
+import { GrpcListener, Waiting } from "@effect-xds/testing"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -44,7 +44,7 @@ describe("a Connect transport", () => {
         headers: [{ name: "beta", headerMatchSpecifier: { case: "presentMatch" as const, value: true } }]
       }
       yield* plane.set({
-        listeners: [Mesh.listener("shop")],
+        listeners: [GrpcListener.make("shop")],
         routes: [
           Mesh.routes("shop", ["shop"], Mesh.to("b", beta), Mesh.to("a", exact("/grpc.health.v1.Health/Watch")), {
             match: { pathSpecifier: { case: "prefix", value: "" } },
@@ -115,7 +115,7 @@ describe("a Connect transport", () => {
       })
       const silent = yield* Mesh.silent
       yield* plane.set({
-        listeners: [Mesh.listener("shop")],
+        listeners: [GrpcListener.make("shop")],
         routes: [
           Mesh.routes(
             "shop",
@@ -150,7 +150,11 @@ describe("a Connect transport", () => {
       Effect.gen(function* () {
         const plane = yield* Mesh.ControlPlane
         yield* plane.set({
-          listeners: [Mesh.listener("shop"), Mesh.listener("other", "shop"), Mesh.listener("bad", "none")],
+          listeners: [
+            GrpcListener.make("shop"),
+            GrpcListener.make("other", { routes: "shop" }),
+            GrpcListener.make("bad", { routes: "none" })
+          ],
           routes: [
             Mesh.routes(
               "shop",

@@ -7,7 +7,7 @@ import type { VirtualHost } from "@effect-xds/proto/envoy/config/route/v3/route_
 import { VirtualHostSchema } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import type { OnDemandHosts } from "@effect-xds/server"
 import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
-import { Waiting } from "@effect-xds/testing"
+import { GrpcListener, Waiting } from "@effect-xds/testing"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -31,7 +31,7 @@ const host = (name: string, ...domains: ReadonlyArray<string>) =>
 
 const shop = (port: number, routes = fetching) => ({
   ...Mesh.service("shop", port),
-  listeners: [Mesh.listener("shop", "shop:80")],
+  listeners: [GrpcListener.make("shop", { routes: "shop:80" })],
   routes: [routes]
 })
 

@@ -3,13 +3,10 @@ import { create } from "@bufbuild/protobuf"
 import { anyPack } from "@bufbuild/protobuf/wkt"
 import { ClusterSchema, Cluster_DiscoveryType } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
-import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
 import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
-import { RouterSchema } from "@effect-xds/proto/envoy/extensions/filters/http/router/v3/router"
 import { StatefulSessionSchema } from "@effect-xds/proto/envoy/extensions/filters/http/stateful_session/v3/stateful_session"
 import { CookieBasedSessionStateSchema } from "@effect-xds/proto/envoy/extensions/http/stateful_session/cookie/v3/cookie"
 import type { HttpFilterSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
-import { HttpConnectionManagerSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
 import * as Assignment from "@effect-xds/routing/Assignment"
 import { CallCounters } from "@effect-xds/routing/CallCounters"
 import * as CallHeaders from "@effect-xds/routing/CallHeaders"
@@ -19,6 +16,7 @@ import * as Listener from "@effect-xds/routing/Listener"
 import { RingStore } from "@effect-xds/routing/RingStore"
 import * as RouteTable from "@effect-xds/routing/RouteTable"
 import type * as XdsConfig from "@effect-xds/routing/XdsConfig"
+import { GrpcListener } from "@effect-xds/testing"
 import * as Either from "effect/Either"
 import type { RouteInit } from "./Routes.js"
 
@@ -48,26 +46,7 @@ export const sessions: Filter = {
 
 /** @param filters come before the router */
 export const listenerOf = (routes: string, filters: ReadonlyArray<Filter> = []) =>
-  Listener.make(
-    create(ListenerSchema, {
-      name: "shop",
-      apiListener: {
-        apiListener: anyPack(
-          HttpConnectionManagerSchema,
-          create(HttpConnectionManagerSchema, {
-            routeSpecifier: { case: "rds", value: { configSource: ads, routeConfigName: routes } },
-            httpFilters: [
-              ...filters,
-              {
-                name: "router",
-                configType: { case: "typedConfig", value: anyPack(RouterSchema, create(RouterSchema)) }
-              }
-            ]
-          })
-        )
-      }
-    })
-  )
+  Listener.make(GrpcListener.make("shop", { routes, filters }))
 
 export const routesOf = (...routes: ReadonlyArray<RouteInit>) =>
   RouteTable.make(

@@ -1,16 +1,13 @@
 /** A control plane, two backends and gRPC clients that call them without a pause: what a replacement is tried on. */
 import { create } from "@bufbuild/protobuf"
-import { anyPack } from "@bufbuild/protobuf/wkt"
 import type * as PlatformError from "@effect/platform/Error"
 import type * as CommandExecutor from "@effect/platform/CommandExecutor"
 import { Cluster_DiscoveryType, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
-import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
 import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
-import { RouterSchema } from "@effect-xds/proto/envoy/extensions/filters/http/router/v3/router"
-import { HttpConnectionManagerSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
 import type { Snapshot } from "@effect-xds/server"
 import { type ServerEvent, SnapshotStore, XdsServer } from "@effect-xds/server"
+import { GrpcListener } from "@effect-xds/testing"
 import { ConnectServer } from "@effect-xds/transport-connect"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
@@ -27,21 +24,7 @@ export const group = "shop"
 export const ads = { configSourceSpecifier: { case: "ads", value: {} } } as const
 
 /** What clients ask for first: calls to `greeter` go by the routes `greeter`. */
-export const listener = create(ListenerSchema, {
-  name: "greeter",
-  apiListener: {
-    apiListener: anyPack(
-      HttpConnectionManagerSchema,
-      create(HttpConnectionManagerSchema, {
-        statPrefix: "greeter",
-        routeSpecifier: { case: "rds", value: { routeConfigName: "greeter", configSource: ads } },
-        httpFilters: [
-          { name: "router", configType: { case: "typedConfig", value: anyPack(RouterSchema, create(RouterSchema)) } }
-        ]
-      })
-    )
-  }
-})
+export const listener = GrpcListener.make("greeter")
 
 const route = (cluster: string) =>
   create(RouteConfigurationSchema, {
