@@ -17,7 +17,7 @@
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { Bootstrap, XdsClient } from "@effect-xds/client"
 import { Postgres, SqlStore, StoreUrl } from "@effect-xds/store-sql"
-import { Peer, PostgresServer } from "@effect-xds/testing"
+import { PeerProgram, PostgresServer } from "@effect-xds/testing"
 import { ConnectClient } from "@effect-xds/transport-connect"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as Effect from "effect/Effect"
@@ -201,7 +201,7 @@ const place: Effect.Effect<Place, { readonly message: string }, Scope.Scope> = E
     )
     return { url: `sqlite:${join(folder, "store.db")}`, server: undefined }
   }
-  const peer = Peer.find("postgres")
+  const peer = PeerProgram.find("postgres")
   if (peer._tag === "Missing") return yield* Effect.fail(new Error(`PostgreSQL is missing: ${peer.reason}`))
   const server = yield* PostgresServer.make(peer.path)
   return { url: server.url(), server }

@@ -10,7 +10,7 @@
  * The files are on the disk of the system's folder for temporary files, and every commit is waited for until it is there.
  */
 import { Postgres } from "@effect-xds/store-sql"
-import { Peer, PostgresServer } from "@effect-xds/testing"
+import { PeerProgram, PostgresServer } from "@effect-xds/testing"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Redacted from "effect/Redacted"
@@ -44,7 +44,7 @@ type Name = (typeof names)[number]
 const server = Effect.runSync(
   Effect.cached(
     Effect.suspend(() => {
-      const peer = Peer.find("postgres")
+      const peer = PeerProgram.find("postgres")
       if (peer._tag === "Missing") return Effect.succeed(undefined)
       return PostgresServer.make(peer.path, { durable: true })
     }).pipe(Scope.extend(scope))

@@ -9,7 +9,7 @@ import type * as PlatformError from "@effect/platform/Error"
 import type * as FileSystem from "@effect/platform/FileSystem"
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import * as Peer from "@effect-xds/testing/PeerProgram"
+import * as PeerProgram from "@effect-xds/testing/PeerProgram"
 import * as Cause from "effect/Cause"
 import * as Console from "effect/Console"
 import * as Data from "effect/Data"
@@ -182,7 +182,7 @@ const story = (
   })
 
 const demo = Effect.gen(function* () {
-  const peer = Peer.find("envoy")
+  const peer = PeerProgram.find("envoy")
   if (peer._tag === "Missing") return yield* Console.log(`The Envoy demo is skipped: ${peer.reason}`)
   yield* Console.log(`A control plane, a real Envoy ${peer.version} and HTTP requests through it all the time.`)
   const variants = keep ? [Bootstrap.incremental] : [Bootstrap.stateOfTheWorld, Bootstrap.incremental]

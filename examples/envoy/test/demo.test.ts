@@ -1,10 +1,10 @@
-import { Peer } from "@effect-xds/testing"
+import { PeerProgram } from "@effect-xds/testing"
 import { join } from "node:path"
 import { afterEach, describe, expect, it } from "vitest"
 import { areGone, childrenOf, Demo } from "../../grpc/test/Demo.js"
 
 const main = join(import.meta.dirname, "..", "dist", "main.js")
-const peer = Peer.forTest("envoy")
+const peer = PeerProgram.forTest("envoy")
 const demos: Array<Demo> = []
 
 const start = (...args: ReadonlyArray<string>): Demo => {
@@ -17,7 +17,7 @@ afterEach(() => {
   for (const demo of demos.splice(0)) demo.kill("SIGKILL")
 })
 
-describe.skipIf(peer._tag === "Missing")(Peer.title("the Envoy demo", peer), () => {
+describe.skipIf(peer._tag === "Missing")(PeerProgram.title("the Envoy demo", peer), () => {
   it("shows every step, loses no request and ends with Ctrl-C", async () => {
     const demo = start("--keep")
     await demo.says(/Everything stays up/, 90)

@@ -5,7 +5,7 @@ import { ResourceType } from "@effect-xds/proto"
 import { ConfigSourceSchema } from "@effect-xds/proto/envoy/config/core/v3/config_source"
 import type { Snapshot } from "@effect-xds/server"
 import { SnapshotStore } from "@effect-xds/server"
-import { Peer } from "@effect-xds/testing"
+import { PeerProgram } from "@effect-xds/testing"
 import { type FileFormat, ResponseDirectory, ResponseFile } from "@effect-xds/transport-filesystem"
 import { Effect, Logger, LogLevel, Stream } from "effect"
 import * as FileSystem from "@effect/platform/FileSystem"
@@ -18,7 +18,7 @@ import * as Http from "../src/Http.js"
 import * as Resources from "../src/Resources.js"
 import * as Wait from "../src/Wait.js"
 
-const peer = Peer.forTest("envoy")
+const peer = PeerProgram.forTest("envoy")
 const formats: ReadonlyArray<FileFormat.FileFormat> = ["json", "yaml", "text", "binary"]
 
 /** Where the files of a directory are, as Envoy is told. */
@@ -82,7 +82,7 @@ const bootstrap = ({ path }: ReturnType<typeof files>) => {
 
 describe.each(formats)("Envoy, files in %s", (format) => {
   it.scopedLive.skipIf(peer._tag === "Missing")(
-    Peer.title("reads what is written for it, and so does our own client", peer),
+    PeerProgram.title("reads what is written for it, and so does our own client", peer),
     () =>
       Effect.gen(function* () {
         const one = yield* Http.upstream("one")

@@ -1,11 +1,11 @@
 /** The gRPC clients that tests run: those that are here. */
-import { Peer } from "@effect-xds/testing"
+import { PeerProgram } from "@effect-xds/testing"
 import * as GrpcClient from "../src/replacements/GrpcClient.js"
 
 // With XDS_REQUIRE_PEERS=1 a missing one is an error.
 const missing = GrpcClient.names
   .filter((name) => name !== "grpc-js")
-  .map((name) => Peer.forTest(name))
+  .map((name) => PeerProgram.forTest(name))
   .filter((peer) => peer._tag === "Missing")
 
 /** grpc-js comes with our packages. */

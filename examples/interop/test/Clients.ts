@@ -2,7 +2,7 @@
 import type { Client } from "@connectrpc/connect"
 import { createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
-import * as Peer from "@effect-xds/testing/PeerProgram"
+import * as PeerProgram from "@effect-xds/testing/PeerProgram"
 import * as Waiting from "@effect-xds/testing/Waiting"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -29,8 +29,8 @@ interface Program {
 
 // With XDS_REQUIRE_PEERS=1 a missing one is an error.
 const peers = [
-  { name: "grpc-go" as const, peer: Peer.forTest("interop-go") },
-  { name: "grpc-java" as const, peer: Peer.forTest("interop-java") }
+  { name: "grpc-go" as const, peer: PeerProgram.forTest("interop-go") },
+  { name: "grpc-java" as const, peer: PeerProgram.forTest("interop-java") }
 ]
 
 const programs: ReadonlyArray<Program> = [

@@ -5,7 +5,7 @@
  *
  *     node dist/main.js [--keep] [--sqlite]
  */
-import { Peer, PostgresServer } from "@effect-xds/testing"
+import { PeerProgram, PostgresServer } from "@effect-xds/testing"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -32,7 +32,7 @@ interface Database {
 
 const database: Effect.Effect<Database, PostgresServer.PostgresServerError, Scope.Scope> = Effect.gen(function* () {
   const isWanted = !process.argv.includes("--sqlite")
-  const peer = Peer.find("postgres")
+  const peer = PeerProgram.find("postgres")
   if (isWanted && peer._tag === "Present") {
     const server = yield* PostgresServer.make(peer.path)
     return { url: server.url(), name: `PostgreSQL ${peer.version}`, server }
@@ -204,7 +204,7 @@ const story = (envoy: string) =>
     return { total, failed }
   })
 
-const envoy = Peer.find("envoy")
+const envoy = PeerProgram.find("envoy")
 if (envoy._tag === "Missing") process.stdout.write(`The demo of replicas is skipped: ${envoy.reason}\n`)
 else {
   const main = Effect.runFork(Effect.scoped(story(envoy.path)))

@@ -1,11 +1,11 @@
-import { Peer } from "@effect-xds/testing"
+import { PeerProgram } from "@effect-xds/testing"
 import { join } from "node:path"
 import { afterEach, describe, expect, it } from "vitest"
 import { areGone, childrenOf, Demo } from "../../grpc/test/Demo.js"
 
 const main = join(import.meta.dirname, "..", "dist", "main.js")
-const envoy = Peer.forTest("envoy")
-const postgres = Peer.forTest("postgres")
+const envoy = PeerProgram.forTest("envoy")
+const postgres = PeerProgram.forTest("postgres")
 const demos: Array<Demo> = []
 
 const start = (...args: ReadonlyArray<string>): Demo => {
@@ -32,9 +32,9 @@ const steps = async (demo: Demo): Promise<void> => {
   expect(output).toMatch(/PASSED: every step was seen by every client, and none of \d+ calls failed\.\n$/)
 }
 
-describe.skipIf(envoy._tag === "Missing")(Peer.title("the demo of replicas", envoy), () => {
+describe.skipIf(envoy._tag === "Missing")(PeerProgram.title("the demo of replicas", envoy), () => {
   it.skipIf(postgres._tag === "Missing")(
-    Peer.title("on PostgreSQL: every step is seen by every client, and no call fails", postgres),
+    PeerProgram.title("on PostgreSQL: every step is seen by every client, and no call fails", postgres),
     async () => {
       const demo = start()
       await steps(demo)

@@ -1,5 +1,5 @@
 /** Envoy as a process of its own, and backends for it. */
-import { Peer } from "@effect-xds/testing"
+import { PeerProgram } from "@effect-xds/testing"
 import { once } from "node:events"
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import * as Http from "node:http"
@@ -7,7 +7,7 @@ import { join } from "node:path"
 import { expect, onTestFinished } from "vitest"
 import { eventually, start, temporaryDirectory } from "./ServeProcess.js"
 
-export const envoy = Peer.forTest("envoy")
+export const envoy = PeerProgram.forTest("envoy")
 
 /** A backend that answers with its name: its port. */
 export const backend = async (name: string): Promise<number> => {

@@ -1,5 +1,5 @@
 /** Collections of xdstp names (TP1) and the endpoints of a locality (LEDS), as a real Envoy asks for them. */
-import { Peer } from "@effect-xds/testing"
+import { PeerProgram } from "@effect-xds/testing"
 import { Schema } from "effect"
 import { mkdirSync } from "node:fs"
 import { join } from "node:path"
@@ -113,7 +113,7 @@ const withLocators = (printed: string): string => {
   return stringify(Object.assign({}, bootstrap, { dynamic_resources: { ...dynamic_resources, ...locators } }))
 }
 
-describe.skipIf(envoy._tag === "Missing")(Peer.title("collections in front of a real Envoy", envoy), () => {
+describe.skipIf(envoy._tag === "Missing")(PeerProgram.title("collections in front of a real Envoy", envoy), () => {
   it(
     "listeners and clusters by collection: members come, change and go; ★ a new stream quotes none",
     async () => {

@@ -1,6 +1,6 @@
 /** What a real Envoy says of configurations with mistakes. */
 import { it } from "@effect/vitest"
-import { Peer } from "@effect-xds/testing"
+import { PeerProgram } from "@effect-xds/testing"
 import { Effect } from "effect"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -13,7 +13,7 @@ import * as EnvoyCheck from "../src/EnvoyCheck.js"
 import * as StaticBootstrap from "../src/StaticBootstrap.js"
 import { deadline, effectXds, temporaryDirectory } from "./ServeProcess.js"
 
-const envoy = Peer.forTest("envoy")
+const envoy = PeerProgram.forTest("envoy")
 const path = envoy._tag === "Present" ? envoy.path : ""
 
 /** Nothing that Envoy refuses, and nothing that two listeners cannot have: one Envoy is asked about all of them. */
@@ -23,7 +23,7 @@ const mayStandTogether = ({ config, envoy }: Mistake): boolean =>
   JSON.stringify(config.clusters) === JSON.stringify([cluster()]) &&
   !JSON.stringify(config.listeners).includes("10000")
 
-describe.skipIf(envoy._tag === "Missing")(Peer.title("A real Envoy", envoy), () => {
+describe.skipIf(envoy._tag === "Missing")(PeerProgram.title("A real Envoy", envoy), () => {
   it.scopedLive(
     "refuses what the table of mistakes says, with words of the same matter",
     () =>

@@ -1,5 +1,5 @@
 /** What an Envoy that runs says of configurations with mistakes, when a server sends them. */
-import { Peer } from "@effect-xds/testing"
+import { PeerProgram } from "@effect-xds/testing"
 import { Schema } from "effect"
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -26,7 +26,7 @@ import type { Mistake } from "../../validate/test/mistakes/Mistake.js"
 import { controlPlane } from "../src/EnvoyBootstrap.js"
 import { deadline, eventually, serve, start, temporaryDirectory } from "./ServeProcess.js"
 
-const envoy = Peer.forTest("envoy")
+const envoy = PeerProgram.forTest("envoy")
 
 /** From the same server, but in a stream of its own: what is wrong with one says nothing of the others. */
 const source = {
@@ -178,7 +178,7 @@ const startEnvoy = async (bootstrap: string) => {
   }
 }
 
-describe.skipIf(envoy._tag === "Missing")(Peer.title("An Envoy that runs", envoy), () => {
+describe.skipIf(envoy._tag === "Missing")(PeerProgram.title("An Envoy that runs", envoy), () => {
   it(
     "refuses by xDS what it refuses at its start, and what only comes by xDS",
     async () => {

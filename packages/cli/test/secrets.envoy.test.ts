@@ -1,5 +1,5 @@
 /** A real Envoy quotes what it rejects, inline keys too. */
-import { Peer } from "@effect-xds/testing"
+import { PeerProgram } from "@effect-xds/testing"
 import * as Certificates from "@effect-xds/testing/Certificates"
 import { Effect } from "effect"
 import { mkdirSync, writeFileSync } from "node:fs"
@@ -7,7 +7,7 @@ import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { deadline, eventually, serve, start, temporaryDirectory } from "./ServeProcess.js"
 
-const envoy = Peer.forTest("envoy")
+const envoy = PeerProgram.forTest("envoy")
 
 const own = await Effect.runPromise(Certificates.selfSigned("edge"))
 const other = await Effect.runPromise(Certificates.selfSigned("other"))
@@ -51,7 +51,7 @@ const bad = cluster("against-the-rules", "0s", {
   ]
 })
 
-describe.skipIf(envoy._tag === "Missing")(Peer.title("serve and an Envoy that rejects keys", envoy), () => {
+describe.skipIf(envoy._tag === "Missing")(PeerProgram.title("serve and an Envoy that rejects keys", envoy), () => {
   it("tells what Envoy says without the keys that it quotes", { timeout: 10 * deadline }, async () => {
     const directory = temporaryDirectory()
     mkdirSync(join(directory, "edge"))

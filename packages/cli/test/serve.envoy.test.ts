@@ -1,4 +1,4 @@
-import { Peer } from "@effect-xds/testing"
+import { PeerProgram } from "@effect-xds/testing"
 import { Schema } from "effect"
 import { cpSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -60,7 +60,7 @@ const Status = Schema.Struct({
 
 const statusOf = async (server: ServeProcess) => Schema.decodeUnknownSync(Status)(await server.json("/status"))
 
-describe.skipIf(envoy._tag === "Missing")(Peer.title("serve in front of a real Envoy", envoy), () => {
+describe.skipIf(envoy._tag === "Missing")(PeerProgram.title("serve in front of a real Envoy", envoy), () => {
   it(
     "serves the example; an edit takes effect, a mistake does not and is told with its place",
     async () => {

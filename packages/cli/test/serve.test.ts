@@ -1,4 +1,4 @@
-import { Peer } from "@effect-xds/testing"
+import { PeerProgram } from "@effect-xds/testing"
 import { Schema } from "effect"
 import { execFile } from "node:child_process"
 import { once } from "node:events"
@@ -21,7 +21,7 @@ import {
 } from "./ServeProcess.js"
 
 const example = fileURLToPath(new URL("../../../examples/serve/config", import.meta.url))
-const grpcurl = Peer.forTest("grpcurl")
+const grpcurl = PeerProgram.forTest("grpcurl")
 const limit = 3 * deadline
 
 const clusterType = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
@@ -453,7 +453,7 @@ describe("serve with TLS", () => {
   })
 })
 
-describe.skipIf(grpcurl._tag === "Missing")(Peer.title("serve and grpcurl", grpcurl), () => {
+describe.skipIf(grpcurl._tag === "Missing")(PeerProgram.title("serve and grpcurl", grpcurl), () => {
   const run = async (...args: ReadonlyArray<string>): Promise<string> => {
     const { stdout } = await promisify(execFile)(grpcurl._tag === "Present" ? grpcurl.path : "", [...args])
     return stdout

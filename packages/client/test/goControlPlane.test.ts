@@ -7,7 +7,7 @@ import { ResourceType } from "@effect-xds/proto"
 import { ClientResourceStatus } from "@effect-xds/proto/envoy/admin/v3/config_dump_shared"
 import { type Cluster, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { type Listener, ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
-import { Peer } from "@effect-xds/testing"
+import { PeerProgram } from "@effect-xds/testing"
 import { eventually } from "@effect-xds/testing/Waiting"
 import { ConnectClient } from "@effect-xds/transport-connect"
 import { it } from "@effect/vitest"
@@ -15,12 +15,12 @@ import { Clock, Context, Effect, Exit, Layer, Logger, Scope, Stream } from "effe
 import { describe, expect } from "vitest"
 import * as GoControlPlane from "./GoControlPlane.js"
 
-const peer = Peer.forTest("go-control-plane")
+const peer = PeerProgram.forTest("go-control-plane")
 const cds = ResourceType.Cluster.typeUrl
 const lds = ResourceType.Listener.typeUrl
 
 const test = (name: string, run: () => Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.scopedLive.skipIf(peer._tag === "Missing")(Peer.title(name, peer), run, 120_000)
+  it.scopedLive.skipIf(peer._tag === "Missing")(PeerProgram.title(name, peer), run, 120_000)
 
 const serve = (options: { readonly port?: number; readonly version: string; readonly resources: Resources }) =>
   GoControlPlane.start({ path: peer._tag === "Present" ? peer.path : "", ...options })

@@ -4,7 +4,7 @@
  *
  * `XDS_RUNS=300` for more scripts, `XDS_SEED` for others.
  */
-import * as Peer from "@effect-xds/testing/PeerProgram"
+import * as PeerProgram from "@effect-xds/testing/PeerProgram"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { dirname, join } from "node:path"
@@ -18,11 +18,11 @@ import { counts, inDispute, vectors } from "./EnvoyVectors.js"
 import { Grpcio } from "./ProbeTargets.js"
 import { describe as describeFailure, type Failure, type SideBySide, start } from "./SideBySide.js"
 
-const envoy = Peer.forTest("envoy")
+const envoy = PeerProgram.forTest("envoy")
 const runs = Number(process.env["XDS_RUNS"] ?? "60")
 const seed = Number(process.env["XDS_SEED"] ?? "20260101")
 
-const grpcio = Peer.forTest("grpcio")
+const grpcio = PeerProgram.forTest("grpcio")
 
 /** Scripts that both did not come to the same in once, by what it was. */
 const regressions: Readonly<Record<string, number>> = {
@@ -97,7 +97,7 @@ it("each vector of discovery and health is played beside Envoy", () => {
   expect(Array.from(new Set(numbers)).sort((a, b) => a - b)).toEqual(Array.from({ length: 49 }, (_, at) => at + 1))
 })
 
-describe.skipIf(envoy._tag === "Missing" || !isLinux)(Peer.title("clusters beside a real Envoy", envoy), () => {
+describe.skipIf(envoy._tag === "Missing" || !isLinux)(PeerProgram.title("clusters beside a real Envoy", envoy), () => {
   it.scopedLive(
     "vectors, each kind of probe, and each difference",
     () =>
@@ -112,7 +112,7 @@ describe.skipIf(envoy._tag === "Missing" || !isLinux)(Peer.title("clusters besid
   )
 
   it.scopedLive.skipIf(grpcio._tag === "Missing")(
-    Peer.title("probes of grpcio", grpcio),
+    PeerProgram.title("probes of grpcio", grpcio),
     () => Effect.map(playAll([...counts("grpcio"), ...ofGrpcio]), (failures) => expect(failures).toBe("")),
     600_000
   )

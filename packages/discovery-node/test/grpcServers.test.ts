@@ -1,6 +1,6 @@
 /** Probes of the health services of other implementations of gRPC. */
 import * as NodeProber from "@effect-xds/discovery-node/NodeProber"
-import { Peer } from "@effect-xds/testing"
+import { PeerProgram } from "@effect-xds/testing"
 import { describe, expect, it } from "@effect/vitest"
 import * as Grpc from "@grpc/grpc-js"
 import * as Effect from "effect/Effect"
@@ -51,9 +51,9 @@ const grpcJs = Effect.acquireRelease(
   ({ server }) => Effect.sync(() => server.forceShutdown())
 )
 
-const grpcio = Peer.forTest("grpcio")
+const grpcio = PeerProgram.forTest("grpcio")
 
-const python = (peer: Peer.Present) =>
+const python = (peer: PeerProgram.Present) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
       const program = join(dirname(fileURLToPath(import.meta.url)), "health_server.py")
@@ -80,7 +80,7 @@ describe("health services", () => {
     })
   )
 
-  it.scopedLive.skipIf(grpcio._tag === "Missing")(Peer.title("of grpcio", grpcio), () =>
+  it.scopedLive.skipIf(grpcio._tag === "Missing")(PeerProgram.title("of grpcio", grpcio), () =>
     Effect.gen(function* () {
       if (grpcio._tag === "Missing") return
       const { address } = yield* python(grpcio)

@@ -13,14 +13,14 @@ import {
 } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import * as CallHeaders from "@effect-xds/routing/CallHeaders"
 import * as RouteTable from "@effect-xds/routing/RouteTable"
-import * as Peer from "@effect-xds/testing/PeerProgram"
+import * as PeerProgram from "@effect-xds/testing/PeerProgram"
 import { describe, expect, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import { startEnvoy } from "./EnvoyRoutes.js"
 import { Generator, type Request } from "./RouteGenerator.js"
 import { random } from "./World.js"
 
-const envoy = Peer.forTest("envoy")
+const envoy = PeerProgram.forTest("envoy")
 const runs = Number(process.env["XDS_RUNS"] ?? "60")
 const seed = Number(process.env["XDS_SEED"] ?? "20260101")
 const requestsOfEach = 20
@@ -92,7 +92,7 @@ const differences: ReadonlyArray<Difference> = [
 const before = (a: string | undefined, b: string | undefined): boolean =>
   b === undefined || (a !== undefined && Number(a.split(".")[1]) < Number(b.split(".")[1]))
 
-describe.skipIf(envoy._tag === "Missing")(Peer.title("routes beside a real Envoy", envoy), () => {
+describe.skipIf(envoy._tag === "Missing")(PeerProgram.title("routes beside a real Envoy", envoy), () => {
   it(`${runs} configurations × ${requestsOfEach} requests`, { timeout: 600_000 }, async () => {
     const generator = new Generator(random(seed))
     const configurations = Array.from({ length: runs }, (_, index) => generator.configuration(`configuration-${index}`))

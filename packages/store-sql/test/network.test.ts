@@ -2,7 +2,7 @@
 import * as Postgres from "@effect-xds/store-sql/Postgres"
 import type * as SqlStore from "@effect-xds/store-sql/SqlStore"
 import * as TcpProxy from "@effect-xds/testing/network/TcpProxy"
-import * as Peer from "@effect-xds/testing/PeerProgram"
+import * as PeerProgram from "@effect-xds/testing/PeerProgram"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
@@ -28,7 +28,7 @@ const place = Effect.gen(function* () {
 const troubleOf = (store: SqlStore.Service) => Effect.runSync(store.status).trouble?.detail
 
 if (peer._tag === "Missing") {
-  it.skip(Peer.title("a network in front of PostgreSQL", peer), () => undefined)
+  it.skip(PeerProgram.title("a network in front of PostgreSQL", peer), () => undefined)
 } else {
   describe("a network in front of PostgreSQL", () => {
     live(

@@ -1,6 +1,6 @@
 import * as Postgres from "@effect-xds/store-sql/Postgres"
 import * as SqlStore from "@effect-xds/store-sql/SqlStore"
-import * as Peer from "@effect-xds/testing/PeerProgram"
+import * as PeerProgram from "@effect-xds/testing/PeerProgram"
 import * as PostgresServer from "@effect-xds/testing/PostgresServer"
 import { describeStore } from "@effect-xds/testing/vitest"
 import { describe, expect, it } from "@effect/vitest"
@@ -37,7 +37,7 @@ const schemaOn = ({ url }: PostgresServer.PostgresServer) =>
 const place = Effect.flatMap(server, schemaOn)
 
 if (peer._tag === "Missing") {
-  it.skip(Peer.title("a store in PostgreSQL", peer), () => undefined)
+  it.skip(PeerProgram.title("a store in PostgreSQL", peer), () => undefined)
 } else {
   describeStore(
     "a store in PostgreSQL",

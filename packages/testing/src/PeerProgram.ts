@@ -78,11 +78,11 @@ export const find = (name: string, from: string = process.cwd()): PeerProgram =>
  * fails. Otherwise check for `Missing` and skip the test, with the reason in its title.
  *
  * @example
- * import { Peer } from "@effect-xds/testing"
+ * import { PeerProgram } from "@effect-xds/testing"
  * import { it } from "vitest"
  *
- * const envoy = Peer.forTest("envoy")
- * it.skipIf(envoy._tag === "Missing")(Peer.title("accepts a cluster", envoy), () => {})
+ * const envoy = PeerProgram.forTest("envoy")
+ * it.skipIf(envoy._tag === "Missing")(PeerProgram.title("accepts a cluster", envoy), () => {})
  *
  * @since 0.1.0
  */

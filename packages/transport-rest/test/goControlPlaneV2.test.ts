@@ -6,7 +6,7 @@ import { ResourceType, TypeRegistry } from "@effect-xds/proto"
 import { GeneratedTypes } from "@effect-xds/proto-v2"
 import { type Cluster, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
-import { Peer } from "@effect-xds/testing"
+import { PeerProgram } from "@effect-xds/testing"
 import { ConnectClient, ConnectServer } from "@effect-xds/transport-connect"
 import { RestClient } from "@effect-xds/transport-rest"
 import { describe, expect, it } from "@effect/vitest"
@@ -18,13 +18,13 @@ import { createInterface } from "node:readline"
 // For REST, which has the resources as JSON.
 TypeRegistry.add(GeneratedTypes.types)
 
-const peer = Peer.forTest("go-control-plane-v2")
+const peer = PeerProgram.forTest("go-control-plane-v2")
 const program = peer._tag === "Present" ? peer.path : ""
 const typeUrl = ResourceType.typeUrlIn("v2", ResourceType.Cluster)
 const quiet = Logger.replace(Logger.defaultLogger, Logger.none)
 
 const test = (name: string, run: () => Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.scopedLive.skipIf(peer._tag === "Missing")(Peer.title(name, peer), run, 120_000)
+  it.scopedLive.skipIf(peer._tag === "Missing")(PeerProgram.title(name, peer), run, 120_000)
 
 /** In v2 a cluster has name and alt_stat_name in the same fields. */
 const bytesOf = (name: string, altStatName: string) =>

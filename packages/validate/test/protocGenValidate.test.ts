@@ -6,7 +6,7 @@
 import type { DescMessage } from "@bufbuild/protobuf"
 import { fromBinary } from "@bufbuild/protobuf"
 import { TypeRegistry } from "@effect-xds/proto"
-import { Peer } from "@effect-xds/testing"
+import { PeerProgram } from "@effect-xds/testing"
 import { Rules } from "@effect-xds/validate"
 import { it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -14,7 +14,7 @@ import { expect } from "vitest"
 import * as Judge from "./Judge.js"
 import * as RandomMessage from "./RandomMessage.js"
 
-const peer = Peer.forTest("protoc-gen-validate")
+const peer = PeerProgram.forTest("protoc-gen-validate")
 
 const seed = Number(process.env["XDS_SEED"] ?? 1)
 const runs = Number(process.env["XDS_RUNS"] ?? 3000)
@@ -80,7 +80,7 @@ const allNames = async (): Promise<ReadonlyArray<string>> => {
 const plain = (path: string): string => path.replaceAll(/["_]/g, "").toLowerCase()
 
 it.scopedLive.skipIf(peer._tag === "Missing")(
-  Peer.title("has the verdicts and the faults of protoc-gen-validate", peer),
+  PeerProgram.title("has the verdicts and the faults of protoc-gen-validate", peer),
   () =>
     Effect.gen(function* () {
       const judge = yield* Judge.start(peer._tag === "Present" ? peer.path : "")

@@ -2,7 +2,7 @@
  * gRPC clients that make the calls they are asked for, and say who answered: a line of JSON each way. grpc-go does it with
  * `-asked`, grpc-js in `GrpcJsCalls.ts`.
  */
-import * as Peer from "@effect-xds/testing/PeerProgram"
+import * as PeerProgram from "@effect-xds/testing/PeerProgram"
 import type { CommandExecutor } from "@effect/platform/CommandExecutor"
 import type * as PlatformError from "@effect/platform/Error"
 import * as Effect from "effect/Effect"
@@ -53,7 +53,7 @@ export const start = (
       env: GrpcClient.environment(name, controlPlane, group),
       input: Stream.fromQueue(questions)
     }
-    const peer = Peer.find(name)
+    const peer = PeerProgram.find(name)
     // ★ A script that ends with its input by itself: who reads it from the start to see its end loses what comes early.
     const { crash } =
       peer._tag === "Present"

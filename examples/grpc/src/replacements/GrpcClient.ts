@@ -1,5 +1,5 @@
 /** The gRPC clients that call while the control plane moves them: which there are, their start, and what they tell. */
-import * as Peer from "@effect-xds/testing/PeerProgram"
+import * as PeerProgram from "@effect-xds/testing/PeerProgram"
 import type * as PlatformError from "@effect/platform/Error"
 import type * as CommandExecutor from "@effect/platform/CommandExecutor"
 import * as Effect from "effect/Effect"
@@ -16,7 +16,7 @@ export type Name = (typeof names)[number]
 /** Why a client cannot be started here; `undefined` if it can. */
 export const missing = (name: Name): string | undefined => {
   if (name === "grpc-js") return undefined
-  const peer = Peer.find(name)
+  const peer = PeerProgram.find(name)
   return peer._tag === "Missing" ? peer.reason : undefined
 }
 
@@ -96,7 +96,7 @@ export const start = (
 ): Effect.Effect<GrpcClient, PlatformError.PlatformError, Scope.Scope | CommandExecutor.CommandExecutor> =>
   Effect.gen(function* () {
     const calls = new Calls(name)
-    const peer = Peer.find(name)
+    const peer = PeerProgram.find(name)
     const options = {
       name,
       onLine: calls.onLine,

@@ -168,7 +168,7 @@ export const make = (options: Options): World<State> => {
     const run = new ServerRun(options, newStream(options))
     run.set(holding(resources.filter(({ isFirst }) => isFirst).map(({ resource }) => resource)))
     for (const typeUrl of typeUrls) run.ask(typeUrl, asked ?? [], [])
-    run.settle()
+    run.comeToRest()
     return run.end()
   }
 

@@ -318,7 +318,7 @@ export class ServerRun {
   rest(): ReadonlyArray<string> {
     if (this.state.group === undefined) this.set(ResourceGroups.empty)
     this.goOn()
-    this.settle()
+    this.comeToRest()
     const { client, group = ResourceGroups.empty, server, wire } = this.state
     const problems = [...this.problems, ...this.broken(), ...this.untold()]
     if (wire.length > 0) problems.push("it never becomes quiet")
@@ -339,7 +339,7 @@ export class ServerRun {
   }
 
   /** The client ACKs every response, and there is always credit, until nothing more happens. */
-  settle(): void {
+  comeToRest(): void {
     this.isOpen = true
     this.credit()
     const end = this.state.now + 3 * this.state.server.options.phaseDeadline

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Peer } from "@effect-xds/testing"
+import { PeerProgram } from "@effect-xds/testing"
 import { execFile } from "node:child_process"
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -23,7 +23,12 @@ describe("find", () => {
     const folder = withRecord(JSON.stringify({ node: { path: process.execPath, version: "1" } }))
     const below = join(folder, "a", "b")
     mkdirSync(below, { recursive: true })
-    expect(Peer.find("node", below)).toEqual({ _tag: "Present", name: "node", version: "1", path: process.execPath })
+    expect(PeerProgram.find("node", below)).toEqual({
+      _tag: "Present",
+      name: "node",
+      version: "1",
+      path: process.execPath
+    })
   })
 
   it.each([
@@ -36,16 +41,16 @@ describe("find", () => {
     { title: "that is not in the record", record: "{}", reason: "does not name it" },
     { title: "in a broken record", record: "{", reason: "cannot be read" }
   ])("gives the reason for a peer $title", ({ reason, record }) => {
-    const peer = Peer.find("envoy", withRecord(record))
+    const peer = PeerProgram.find("envoy", withRecord(record))
     if (peer._tag === "Present") throw new Error("it is there")
     expect(peer.reason).toContain(reason)
-    expect(Peer.title("works", peer)).toContain(reason)
+    expect(PeerProgram.title("works", peer)).toContain(reason)
   })
 })
 
-const envoy = Peer.forTest("envoy")
+const envoy = PeerProgram.forTest("envoy")
 
-it.skipIf(envoy._tag === "Missing")(Peer.title("runs the Envoy of the pinned version", envoy), async () => {
+it.skipIf(envoy._tag === "Missing")(PeerProgram.title("runs the Envoy of the pinned version", envoy), async () => {
   if (envoy._tag === "Missing") return
   const { stdout } = await promisify(execFile)(envoy.path, ["--version"], { timeout: 110_000 })
   expect(stdout).toContain(`/${envoy.version}/`)
