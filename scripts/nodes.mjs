@@ -1,7 +1,8 @@
 // `npm run test:nodes`: the tests of store-sql on every Node that it is for, each with the drivers of SQLite that it can have;
 // some minutes.
 //
-//   --node V       only versions that begin so; may be given more than once. Default: 20.19, 22.13, 22 and 24
+//   --node V       only versions that begin so; may be given more than once. Default: 20.19, 22.13, 22, 24 and 26
+//   --all          the tests of all packages and examples, not of store-sql alone: a quarter of an hour and more for each Node
 //   --build        builds better-sqlite3 for a Node that its binaries are not for: with a compiler, and some minutes
 //   --file F       only test files whose path holds F; may be given more than once. Default: all
 //
@@ -9,7 +10,7 @@
 // it is an error. Ends with 1 if a test fails. Needs the build (scripts/setup.mjs) and the peers (scripts/peers.mjs).
 import { spawn } from "node:child_process"
 import { existsSync, lstatSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { delimiter, dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Missing, run, unpack } from "./npm-package.mjs"
 import * as Options from "./options.mjs"
@@ -18,11 +19,12 @@ const home = dirname(dirname(fileURLToPath(import.meta.url)))
 const peers = join(home, ".peers")
 const values = Options.parse(import.meta.url, {
   node: { type: "string", multiple: true, default: [] },
+  all: { type: "boolean", default: false },
   build: { type: "boolean", default: false },
   file: { type: "string", multiple: true, default: [] }
 })
 
-/** The oldest that the packages are for, the first with `node:sqlite`, and the newest of two lines; with npm's digests. */
+/** The oldest that the packages are for, the first with `node:sqlite`, and the newest of three lines; with npm's digests. */
 const nodes = {
   "20.19.0": {
     x64: "HzVYgEgabV/n3nP2F9mcxS0Nxgg99jynX9CMovakLmSYTuTdQRbbtw0yadY8+qKcqXfiDAtb2hmtR7nDPzclGA==",
@@ -39,6 +41,10 @@ const nodes = {
   "24.21.0": {
     x64: "3nULszZ5X0fciYpG0t6TrdApJzAn8+FlINP6OiMX7V8HrvpATPN936U1LlReOJriLRa4e8yEqQBYCnLyPNAs7Q==",
     arm64: "FpJRPEz2OvvTLfjIOlNGFY9JLPMKgl5m+d4oGYBLg24kJ1mmvN1Zl/HPJgF4HDaJ51ISev1l1cRZ/DM+keXW5g=="
+  },
+  "26.12.1": {
+    x64: "jk5LMAmgHlPlPMWpsUrSOqNaEZG+11UNd35hWQ+p5/XGaelWuTqJ69IcAy/5xtPPN4d5ZRBNOGB6gLMCh2kL9A==",
+    arm64: "8Oxs6Y7rDcKufVIM/zYRSwytj46WOrZk7yFCLTKDcs17bBjAeD9HMAqo97hMfMyxozIud0S4vZCs5WB/3iavNQ=="
   }
 }
 
@@ -131,11 +137,19 @@ for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exi
 const test = (node, drivers) =>
   new Promise((resolve) => {
     const vitest = join(home, "node_modules", "vitest", "vitest.mjs")
-    const child = spawn(join(node, "bin", "node"), [vitest, "run", "--project", "store-sql", ...values.file], {
+    const bin = join(node, "bin")
+    const projects = values.all ? [] : ["--project", "store-sql"]
+    const child = spawn(join(bin, "node"), [vitest, "run", ...projects, ...values.file], {
       cwd: home,
       stdio: "inherit",
-      // A warning that node:sqlite is an experiment says nothing of the tests.
-      env: { ...process.env, XDS_SQLITE_DRIVERS: drivers.join(), NODE_OPTIONS: "--disable-warning=ExperimentalWarning" }
+      env: {
+        ...process.env,
+        // Programs that tests start run on the same Node.
+        PATH: `${bin}${delimiter}${process.env.PATH}`,
+        XDS_SQLITE_DRIVERS: drivers.join(),
+        // A warning that node:sqlite is an experiment says nothing of the tests.
+        NODE_OPTIONS: "--disable-warning=ExperimentalWarning"
+      }
     })
     child.on("close", resolve)
   })
