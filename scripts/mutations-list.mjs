@@ -8324,5 +8324,19 @@ export const mutations = [
     line: "      site.path.length = depth\n",
     becomes: "",
     by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "rules over a group: what was told is told again with the places of before",
+    file: "packages/server/src/internal/GroupChecks.ts",
+    line: "if (state.told?.placed === placed && areSame(state.told.faults, faults)) return state.told.broken",
+    becomes: "if (state.told !== undefined && areSame(state.told.faults, faults)) return state.told.broken",
+    by: "packages/server/test/groupRules.test.ts"
+  },
+  {
+    fault: "rules over a group: what was told is told again though something else is broken",
+    file: "packages/server/src/internal/GroupChecks.ts",
+    line: "  one.faults.every((fault, index) => fault === other.faults[index])",
+    becomes: "  one.faults.every((fault, index) => other.faults[index] !== undefined)",
+    by: "packages/server/test/groupRules.test.ts"
   }
 ]

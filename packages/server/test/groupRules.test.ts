@@ -86,6 +86,19 @@ it.effect("what stays broken is told with the place that it comes from now", () 
   })
 )
 
+it.effect("as much is broken as before, but something else", () =>
+  Effect.gen(function* () {
+    const store = yield* SnapshotStore.makeMemory()
+    const told = Effect.map(store.broken("edge"), ({ rules }) => rules.map(({ to }) => to?.name))
+    yield* store.set("edge", { routes: [routes("main", "kart"), routes("other", "bike")] })
+    expect(yield* told).toEqual(["kart", "bike"])
+    yield* store.update("edge", { upsert: { routes: [routes("main", "cart")] } })
+    expect(yield* told).toEqual(["cart", "bike"])
+    yield* store.update("edge", { upsert: { clusters: [cluster("cart")], routes: [routes("last", "boat")] } })
+    expect(yield* told).toEqual(["bike", "boat"])
+  })
+)
+
 describe("a store warns of group rules", () => {
   it.effect(
     "soon after the change: in the log once, in a metric, in reports and of the group while they are broken",

@@ -69,7 +69,23 @@ interface State {
   isOpen: boolean
   /** What the gauge has of it. */
   counted: number
+  /** What was told last. */
+  told: Told | undefined
 }
+
+/** Faults that were put into words. */
+interface Told {
+  readonly faults: GroupIndex.Faults
+  /** The places that were known then. */
+  readonly placed: number
+  readonly broken: Broken
+}
+
+/** Whether they are those of before. The faults of a resource that changed are new ones. */
+const areSame = (one: GroupIndex.Faults, other: GroupIndex.Faults): boolean =>
+  one.omitted === other.omitted &&
+  one.faults.length === other.faults.length &&
+  one.faults.every((fault, index) => fault === other.faults[index])
 
 const numberOf = ({ omitted, rules }: Broken): number => rules.length + omitted
 
@@ -139,6 +155,8 @@ export class GroupChecks {
   readonly #broken = new Map<string, Broken>()
   #kept = 0
   readonly #places = new WeakMap<Resource, string>()
+  /** How often places were learned. */
+  #placed = 0
   /** What is broken is told again after each change, and most of it is what it was. */
   readonly #words = new WeakMap<GroupFault, BrokenRule>()
   /** Groups whose size was said to be over the limit. */
@@ -167,6 +185,7 @@ export class GroupChecks {
 
   /** Resources come from these places. */
   placed(places: ReadonlyMap<Resource, string>): void {
+    if (places.size > 0) this.#placed++
     for (const [resource, place] of places) this.#places.set(resource, place)
   }
 
@@ -267,7 +286,8 @@ export class GroupChecks {
       own: ResourceGroup.empty,
       below: ResourceGroup.empty,
       isOpen: false,
-      counted: 0
+      counted: 0,
+      told: undefined
     }
     return state
   }
@@ -310,7 +330,7 @@ export class GroupChecks {
       const { index } = state
       const all = yield* Slice.steps(this.options.loop, index.listing(this.#maxBroken))
       this.#count(group, state, index.faults)
-      const broken = this.#told(loaded, stored.own, all)
+      const broken = this.#toldAgain(loaded, state, stored.own, all)
       const fresh = this.#told(loaded, stored.own, { faults, omitted })
       yield* this.#report(group, broken, fresh)
     })
@@ -397,6 +417,15 @@ export class GroupChecks {
     for (const { rule } of faults) {
       XdsServerMetrics.brokenRules.unsafeUpdate(1, [MetricLabel.make("rule", rule), outcomes[outcome]])
     }
+  }
+
+  /** {@link #told} of all that is broken in a group, which most changes leave as it was. */
+  #toldAgain(loaded: Loaded, state: State, own: ResourceGroup.ResourceGroup, faults: GroupIndex.Faults): Broken {
+    const placed = this.#placed
+    if (state.told?.placed === placed && areSame(state.told.faults, faults)) return state.told.broken
+    const broken = this.#told(loaded, own, faults)
+    state.told = { faults, placed, broken }
+    return broken
   }
 
   /** Faults with their places and in words. */
