@@ -8,7 +8,7 @@ import type { FlowControl, Input, Output } from "@effect-xds/core/client/FlowCon
 import * as FlowControls from "@effect-xds/core/client/FlowControl"
 import type { ClientResponse } from "@effect-xds/core/wire/ClientResponse"
 import type { Request } from "@effect-xds/core/wire/Request"
-import { isNamed } from "../reference/ReferenceModel.js"
+import { covers } from "../reference/ReferenceModel.js"
 import * as Keys from "./ExplorationKey.js"
 
 /**
@@ -341,13 +341,6 @@ export class Onlooker {
     if (isFullState) for (const name of held.keys()) if (!contents.has(name)) look(name, undefined)
   }
 }
-
-/**
- * Whether a watch is of a name, itself or by `*` or collection.
- *
- * @since 0.1.0
- */
-export const covers = (of: string, name: string): boolean => of === "*" || isNamed(new Set([of]), name)
 
 /**
  * Whether clients reject this content.
