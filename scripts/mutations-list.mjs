@@ -996,9 +996,8 @@ const client = [
   {
     fault: "client: a rejected resource is not used any more",
     file: "client/CacheUpdate.ts",
-    line: 'changes.fail(name, entry, "Nacked", { error: { code: INVALID_ARGUMENT, message: reason }, version, at: now }, drop)',
-    becomes:
-      'changes.fail(name, entry, "Nacked", { error: { code: INVALID_ARGUMENT, message: reason }, version, at: now }, true)'
+    line: 'changes.fail(name, known ?? requested, "Nacked", { error, version, at: now }, drop)',
+    becomes: 'changes.fail(name, known ?? requested, "Nacked", { error, version, at: now }, true)'
   },
   {
     fault: "client: who watches late is told nothing",
@@ -5407,8 +5406,8 @@ const clientCollections = [
   {
     fault: "client: an unreachable server means that a collection with members cannot be had",
     file: "client/ClientCache.ts",
-    line: ' || (type.collections && entry.status === "Acked" && Collection.isGlob(name))',
-    becomes: ""
+    line: "const isOfOthers = type.collections && (used.has(name) || isOfMembers(name, entry))",
+    becomes: "const isOfOthers = false"
   },
   {
     fault: "client: a member that was given up stays retained when its collection is watched",

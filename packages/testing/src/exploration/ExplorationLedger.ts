@@ -4,6 +4,8 @@
  *
  * @since 0.1.0
  */
+import { unknownVersion } from "@effect-xds/core/client/CacheVersions"
+import type { ResourceStatus } from "@effect-xds/core/client/Client"
 import type { FlowControl, Input, Output } from "@effect-xds/core/client/FlowControl"
 import * as FlowControls from "@effect-xds/core/client/FlowControl"
 import type { ClientResponse } from "@effect-xds/core/wire/ClientResponse"
@@ -296,7 +298,10 @@ export class Onlooker {
       }
       if (!isAsked && request.resourceNamesSubscribe.length === 0 && !of.has("*")) wrong("it asks for everything")
       if (isAsked && request.initialResourceVersions.size > 0) wrong("versions are told in the first request")
-      const held = new Map(FlowControls.dump(this.client).map((each) => [each.name, each.held?.version]))
+      // ★ A rejected member of a collection is quoted in no version of a server, so that its removal is told.
+      const versionOf = ({ held, status }: ResourceStatus) =>
+        held?.version ?? (status === "Nacked" ? unknownVersion : undefined)
+      const held = new Map(FlowControls.dump(this.client).map((each) => [each.name, versionOf(each)]))
       for (const [name, version] of request.initialResourceVersions) {
         if (held.get(name) !== version) wrong(`${name} is held in version ${held.get(name) ?? "none"}`)
       }
