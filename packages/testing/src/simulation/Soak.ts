@@ -76,9 +76,9 @@ export const scenarios: Readonly<Record<string, RandomPlan>> = {
     })
   },
   "glob collections": {
-    servers: [{ name: "xds" }],
+    servers: [{ name: "xds", options: { ttl: "always" } }],
     clients: incremental,
-    script: Arbitraries.collectionScript({ clients: incremental.map(({ name }) => name) }),
+    script: Arbitraries.collectionScript({ clients: incremental.map(({ name }) => name), ttl: true }),
     faults: Arbitraries.faults({
       clients: incremental.map(({ name }) => name),
       servers: ["xds"],

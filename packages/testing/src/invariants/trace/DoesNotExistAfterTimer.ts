@@ -15,6 +15,16 @@ import {
   inWords
 } from "./TraceInvariant.js"
 
+/** A resource in a response. */
+interface Arrival {
+  readonly name: string
+  /** Its key with the version, or what it is instead of that. */
+  readonly content: string
+  readonly key: string
+  /** The time when it came before; `undefined`: it did not. */
+  readonly before: number | undefined
+}
+
 /** Whether a key of a client, type and name is of a member of a collection, which has such a key, too. */
 const isMemberOf = (key: string, collection: string): boolean => {
   const start = key.lastIndexOf(" ") + 1
@@ -41,6 +51,10 @@ export const doesNotExistAfterTimer = (milliseconds: number): TraceInvariant => 
     const ownOf = new Map<string, string>()
     /** `<client> <type> <name>` → the time when a resource last came by it, on the client's clock. */
     const cameAt = new Map<string, number>()
+    /** `<client> <type> <name> <version>` that the client rejected: it renews no TTL. */
+    const rejected = new Set<string>()
+    /** By stream, type and nonce: the resources of a response, with the time when each came before. */
+    const arrivals = new Map<string, ReadonlyArray<Arrival>>()
     /** By type and name: the shortest TTL so far. */
     const ttls = new Table<string, number>(() => Number.POSITIVE_INFINITY)
     const toldGone = new Set<string>()
@@ -61,6 +75,14 @@ export const doesNotExistAfterTimer = (milliseconds: number): TraceInvariant => 
       const request = requestIn(event, "Sent")
       if (request !== undefined && "stream" in event) {
         const { client, id, protocol } = event.stream
+        const { error = "" } = request
+        for (const { before, content, key, name } of arrivals.get(`${id} ${keyOf(request.typeUrl, request.nonce)}`) ??
+          []) {
+          if (!error.includes(JSON.stringify(name))) continue
+          rejected.add(content)
+          if (before === undefined) cameAt.delete(key)
+          else cameAt.set(key, before)
+        }
         const asked = askedAt.of(id)
         const { names, typeUrl, unsubscribe } = request
         const all = keyOf(typeUrl, "*")
@@ -93,15 +115,21 @@ export const doesNotExistAfterTimer = (milliseconds: number): TraceInvariant => 
         if (protocol === "StateOfTheWorld" && isFullState(typeUrl)) {
           states.set(`${client} ${typeUrl}`, new Set(resources.map(({ name }) => name)))
         }
-        for (const { aliases = [], fingerprint, name } of resources) {
+        const came: Array<Arrival> = []
+        arrivals.set(`${event.stream.id} ${keyOf(typeUrl, response.nonce)}`, came)
+        for (const { aliases = [], fingerprint, name, version } of resources) {
           if (fingerprint === "") saidGone.add(`${client} ${keyOf(typeUrl, name)}`)
           else {
             saidGone.delete(`${client} ${keyOf(typeUrl, name)}`)
             saidGone.delete(`${client} ${keyOf(typeUrl, ReferenceModel.collectionOf(name))}`)
           }
           for (const alias of aliases) if (alias !== name) ownOf.set(`${client} ${keyOf(typeUrl, alias)}`, name)
+          const content = `${client} ${keyOf(typeUrl, name)} ${version === "" ? fingerprint : version}`
+          if (rejected.has(content)) continue
           for (const each of [name, ...aliases]) {
-            cameAt.set(`${client} ${keyOf(typeUrl, each)}`, event.at + jumps.of(client))
+            const key = `${client} ${keyOf(typeUrl, each)}`
+            came.push({ name, content, key, before: cameAt.get(key) })
+            cameAt.set(key, event.at + jumps.of(client))
           }
         }
         for (const name of removed) {
