@@ -13,7 +13,7 @@ import { key } from "./StoreChange.js"
 
 /**
  * Scripts of clusters and their assignments in glob collections, for simulations of incremental clients. Clients watch
- * collections and single members. Stores add and change members, some with the content `bad`, which watches reject, and remove
+ * collections, single members and `*`. Stores add and change members, some with the content `bad`, which watches reject, and remove
  * one or all of a collection. If members have TTLs, the last step removes all of these, so that everything comes to rest.
  *
  * @since 0.1.0
@@ -37,7 +37,7 @@ export const collectionScript = (options: {
   const typeUrl = fc.constantFrom(Cluster.typeUrl, Cluster.typeUrl, ClusterLoadAssignment.typeUrl)
   const naming = typeUrl.map((url) => ({ typeUrl: url, ...collectionsOf(url) }))
   const watched = naming.chain(({ asked, typeUrl }) =>
-    fc.record({ typeUrl: fc.constant(typeUrl), name: fc.constantFrom(...asked) })
+    fc.record({ typeUrl: fc.constant(typeUrl), name: fc.constantFrom(...asked, "*") })
   )
   const stored = naming.chain(({ names, typeUrl }) =>
     fc.record({ typeUrl: fc.constant(typeUrl), name: fc.constantFrom(...names) })
