@@ -8323,5 +8323,26 @@ export const mutations = [
     line: "      site.path.length = depth\n",
     becomes: "",
     by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "client: a member of a collection that was rejected is forgotten, and its removal is told to nobody",
+    file: "client/CachedType.ts",
+    line: '(entry.status === "Nacked" ? collectionOf(this.type, name) !== undefined : isBrought(this.type, name))',
+    becomes: 'entry.status !== "Nacked" && isBrought(this.type, name)',
+    by: "packages/testing/test/sim.test.ts"
+  },
+  {
+    fault: "client: a collection that is not answered yet cannot be had, though a member is in use",
+    file: "client/ClientCache.ts",
+    line: "used.has(name) || ",
+    becomes: "",
+    by: "packages/testing/test/sim.test.ts"
+  },
+  {
+    fault: "collections: members are no answer to the collection when it is asked for again",
+    file: "server/Collections.ts",
+    line: "if (HashSet.has(requested, glob)) asked.push(name)",
+    becomes: "",
+    by: "packages/testing/test/sim.test.ts"
   }
 ]

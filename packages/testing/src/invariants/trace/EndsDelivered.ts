@@ -41,8 +41,8 @@ export const endsDelivered: TraceInvariant = {
         if (ReferenceModel.isCollection(name) && covered.length === 0 && !isUsed && own?.state !== "DoesNotExist") {
           problems.push(`${client}: ${inWords(typeUrl, name)} has no members, and was told ${own?.state ?? "nothing"}`)
         }
-        if (ReferenceModel.isCollection(name) && isUsed && (own?.state === "DoesNotExist" || own?.state === "Error")) {
-          problems.push(`${client}: ${inWords(typeUrl, name)} has members, and was told ${own.state}`)
+        if (ReferenceModel.isCollection(name) && isUsed && own !== undefined && own.last !== "Recovered") {
+          problems.push(`${client}: ${inWords(typeUrl, name)} has members, and was told ${own.last}`)
         }
         // For `*` itself a watcher gets only connectivity errors.
         names.delete(name)
