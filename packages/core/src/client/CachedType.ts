@@ -434,7 +434,13 @@ export class CacheDraft {
   removed(names: Iterable<string>, now: number): void {
     for (const glob of this.globsOf(names)) {
       const entry = this.get(glob)
-      if (entry === undefined || !isOfMembers(glob, entry) || hasMembers(this.entries, glob)) continue
+      if (entry === undefined || hasMembers(this.entries, glob)) continue
+      const { failure, status } = entry
+      const isKnown = entry === Option.getOrUndefined(HashMap.get(this.type.entries, glob))
+      // ★ It was told as ambient, as long as a member was in use.
+      if (failure !== undefined && isKnown && isGone(status, failure) && hasMembers(this.type.entries, glob))
+        this.tell(glob, entry, resultOf(entry, failure.error))
+      if (!isOfMembers(glob, entry)) continue
       if (hasUnusable(this.entries, glob)) {
         this.refused(names)
         continue

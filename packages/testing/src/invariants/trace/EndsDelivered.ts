@@ -41,7 +41,9 @@ export const endsDelivered: TraceInvariant = {
         if (ReferenceModel.isCollection(name) && covered.length === 0 && !isUsed && own?.state !== "DoesNotExist") {
           problems.push(`${client}: ${inWords(typeUrl, name)} has no members, and was told ${own?.state ?? "nothing"}`)
         }
-        if (ReferenceModel.isCollection(name) && isUsed && own !== undefined && own.last !== "Recovered") {
+        // The server may say so of one whose last member is kept in use.
+        const isSaid = own?.last === "Recovered" || (own?.last === "AmbientError" && covered.length === 0)
+        if (ReferenceModel.isCollection(name) && isUsed && own !== undefined && !isSaid) {
           problems.push(`${client}: ${inWords(typeUrl, name)} has members, and was told ${own.last}`)
         }
         // For `*` itself a watcher gets only connectivity errors.
