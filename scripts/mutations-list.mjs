@@ -996,9 +996,8 @@ const client = [
   {
     fault: "client: a rejected resource is not used any more",
     file: "client/CacheUpdate.ts",
-    line: 'changes.fail(name, entry, "Nacked", { error: { code: INVALID_ARGUMENT, message: reason }, version, at: now }, drop)',
-    becomes:
-      'changes.fail(name, entry, "Nacked", { error: { code: INVALID_ARGUMENT, message: reason }, version, at: now }, true)'
+    line: 'changes.fail(name, known ?? requested, "Nacked", { error, version, at: now }, drop)',
+    becomes: 'changes.fail(name, known ?? requested, "Nacked", { error, version, at: now }, true)'
   },
   {
     fault: "client: who watches late is told nothing",
@@ -5407,8 +5406,8 @@ const clientCollections = [
   {
     fault: "client: an unreachable server means that a collection with members cannot be had",
     file: "client/ClientCache.ts",
-    line: ' || (type.collections && entry.status === "Acked" && Collection.isGlob(name))',
-    becomes: ""
+    line: "const isOfOthers = type.collections && (used.has(name) || isOfMembers(name, entry))",
+    becomes: "const isOfOthers = false"
   },
   {
     fault: "client: a member that was given up stays retained when its collection is watched",
@@ -8338,5 +8337,26 @@ export const mutations = [
     line: "  one.faults.every((fault, index) => fault === other.faults[index])",
     becomes: "  one.faults.every((fault, index) => other.faults[index] !== undefined)",
     by: "packages/server/test/groupRules.test.ts"
+  },
+  {
+    fault: "client: a member of a collection that was rejected is forgotten, and its removal is told to nobody",
+    file: "client/CachedType.ts",
+    line: '(entry.status === "Nacked" ? collectionOf(this.type, name) !== undefined : isBrought(this.type, name))',
+    becomes: 'entry.status !== "Nacked" && isBrought(this.type, name)',
+    by: "packages/testing/test/sim.test.ts"
+  },
+  {
+    fault: "client: a collection that is not answered yet cannot be had, though a member is in use",
+    file: "client/ClientCache.ts",
+    line: "used.has(name) || ",
+    becomes: "",
+    by: "packages/testing/test/sim.test.ts"
+  },
+  {
+    fault: "collections: members are no answer to the collection when it is asked for again",
+    file: "server/Collections.ts",
+    line: "if (HashSet.has(requested, glob)) asked.push(name)",
+    becomes: "",
+    by: "packages/testing/test/sim.test.ts"
   }
 ]

@@ -17,6 +17,10 @@ const regressions: Readonly<Record<string, Readonly<Record<string, number>>>> = 
   },
   "two groups, which are cleared and set again": {
     "a wildcard watch of a client that lost its server, and of a name that nobody else watches any more": 1_000_387
+  },
+  "glob collections": {
+    "a rejected member was forgotten: when it went, nobody heard that its collection is empty": 57,
+    "a collection was watched while its server was unreachable, and of the member in use all was well again": 240
   }
 }
 

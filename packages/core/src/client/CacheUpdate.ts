@@ -15,7 +15,17 @@ import * as Collection from "../protocol/Collection.js"
 import * as StatusCode from "../protocol/StatusCode.js"
 import type { ErrorDetail } from "../wire/Request.js"
 import type { ClientCache, Entry, Failure, Held, Notice, Result, Step, TypeCache } from "./CachedType.js"
-import { CacheDraft, collectionOf, inOrder, put, requested, typeOf, updatedOf } from "./CachedType.js"
+import {
+  CacheDraft,
+  collectionOf,
+  inOrder,
+  isOfMembers,
+  isUnusable,
+  put,
+  requested,
+  typeOf,
+  updatedOf
+} from "./CachedType.js"
 import type { InUse, Placed, Validation } from "./Validation.js"
 import * as Validations from "./Validation.js"
 
@@ -93,6 +103,7 @@ export const apply = (
   const changes = new CacheDraft(self, typeUrl, type)
   const drop = policy.failOnDataErrors
   const gone: Array<string> = []
+  const refused: Array<string> = []
   const came = (name: string) => {
     const glob = collectionOf(type, name)
     if (glob !== undefined) changes.cameTo(glob)
@@ -108,8 +119,9 @@ export const apply = (
   const empty = (glob: string) => {
     if (!type.collections || !Collection.isGlob(glob)) return
     for (const [name, entry] of type.entries) {
-      const isLeft = entry.held !== undefined && !validation.seen.has(name) && Collection.of(name) === glob
-      if (isLeft) deleted(name, entry, `${glob} does not exist, the server says`)
+      const isThere = entry.held !== undefined || isUnusable(entry)
+      if (isThere && !validation.seen.has(name) && Collection.of(name) === glob)
+        deleted(name, entry, `${glob} does not exist, the server says`)
     }
   }
 
@@ -149,8 +161,12 @@ export const apply = (
     const known = changes.get(name)
     // A repeated rejection of a resource that nobody holds or named is already reported; no entry remembers it.
     if (known === undefined && policy.isRepeat) continue
-    const entry = known ?? requested
-    changes.fail(name, entry, "Nacked", { error: { code: INVALID_ARGUMENT, message: reason }, version, at: now }, drop)
+    const error = { code: INVALID_ARGUMENT, message: reason }
+    // Beyond the limit it is told, and not remembered.
+    if (known === undefined && changes.size >= policy.maxResources)
+      changes.tell(name, requested, { _tag: "Error", error })
+    else changes.fail(name, known ?? requested, "Nacked", { error, version, at: now }, drop)
+    if (type.collections) refused.push(name)
   }
   for (const name of validation.removed) {
     empty(name)
@@ -165,6 +181,7 @@ export const apply = (
     const isDropping = drop && isDataError(error)
     if (error.code === NOT_FOUND) empty(name)
     changes.fail(name, known ?? requested, "ReceivedError", { error, version: "", at: now }, isDropping)
+    if (type.collections) (error.code === NOT_FOUND ? gone : refused).push(name)
   }
   // ★ Error of `*`: held resources stay in use, unless it is NOT_FOUND or, with `fail_on_data_errors`, a data error.
   const whole = validation.failed.find(({ name }) => name === "*")
@@ -192,12 +209,13 @@ export const apply = (
       if (validation.seen.has(name) || dropped.has(name)) continue
       if (entry.status === "ReceivedError" && (entry.failure?.at ?? 0) >= policy.since) continue
       // A rejected resource that was never held is removed like a held one.
-      if (entry.held === undefined && entry.status !== "Nacked") continue
+      if ((entry.held === undefined && entry.status !== "Nacked") || isOfMembers(name, entry)) continue
       // ★ If this server never sent the resource, the response may answer an older request: its absence means nothing.
       const isKnown = entry.held?.server === server ? policy.isServed(name) : policy.isAnswered(name)
       if (isKnown) deleted(name, entry, `${name} is not in version ${JSON.stringify(version)}`)
     }
   }
+  changes.refused(refused)
   changes.removed(gone, now)
   const [next, notices] = changes.end()
   const after = typeOf(next, typeUrl)

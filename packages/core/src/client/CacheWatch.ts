@@ -11,6 +11,7 @@ import * as Collection from "../protocol/Collection.js"
 import type { ClientCache, Entry, Notice, Result, Step } from "./CachedType.js"
 import {
   CacheDraft,
+  countsOf,
   hasMembers,
   isBrought,
   isGone,
@@ -118,6 +119,7 @@ export const unwatch = (
   } else if (isLast && entry.failure !== undefined && isGone(entry.status, entry.failure)) {
     // Only named watchers kept a removed resource in use.
     changes.fail(name, next, entry.status, entry.failure, true)
+    changes.removed([name], entry.failure.at)
   } else {
     changes.set(name, next)
   }
@@ -140,5 +142,6 @@ const leave = (
     return put(self, typeUrl, { ...type, entries: HashMap.set(type.entries, glob, { ...entry, watchers }) })
   const isKept = stream !== undefined && Retentions.count(type.retained) < Retentions.maxRetained
   const retained = isKept ? Retentions.withName(type.retained, stream, glob) : type.retained
-  return put(self, typeUrl, onlyKept({ ...type, entries: HashMap.remove(type.entries, glob), retained }))
+  const rejected = type.rejected - countsOf(entry)[1]
+  return put(self, typeUrl, onlyKept({ ...type, entries: HashMap.remove(type.entries, glob), rejected, retained }))
 }

@@ -245,6 +245,32 @@ export const hasMembers = (entries: HashMap.HashMap<string, Entry>, glob: string
 }
 
 /**
+ * Whether a resource exists, as far as the client knows, and cannot be used: it was rejected, or the server reported an error of it.
+ *
+ * @since 0.1.0
+ */
+export const isUnusable = ({ failure, held, status }: Entry): boolean =>
+  held === undefined && (status === "Nacked" || (status === "ReceivedError" && failure?.error.code !== NOT_FOUND))
+
+/**
+ * Whether any member of a collection exists that cannot be used.
+ *
+ * @since 0.1.0
+ */
+export const hasUnusable = (entries: HashMap.HashMap<string, Entry>, glob: string): boolean => {
+  for (const [name, entry] of entries) if (isUnusable(entry) && Collection.of(name) === glob) return true
+  return false
+}
+
+/**
+ * Whether an entry is a collection with members: its watchers are told of those.
+ *
+ * @since 0.1.0
+ */
+export const isOfMembers = (name: string, { failure, status }: Entry): boolean =>
+  (status === "Acked" || (status === "Nacked" && failure === undefined)) && Collection.isGlob(name)
+
+/**
  * Watchers in the order of their ids.
  *
  * @since 0.1.0
@@ -337,11 +363,12 @@ export class CacheDraft {
 
   /**
    * Puts an entry. An entry without watchers and resource is dropped, except an error that the server reports only once and a
-   * wildcard watcher may still need.
+   * wildcard watcher may still need. ★ And a rejected member of a collection: without it the collection would seem empty.
    */
   set(name: string, entry: Entry): void {
     const isRemembered =
-      entry.status === "ReceivedError" && entry.failure?.error.code !== NOT_FOUND && isBrought(this.type, name)
+      isUnusable(entry) &&
+      (entry.status === "Nacked" ? collectionOf(this.type, name) !== undefined : isBrought(this.type, name))
     const isDropped = entry.held === undefined && HashSet.size(entry.watchers) === 0 && !isRemembered
     const known = this.get(name)
     const before = countsOf(known)
@@ -383,17 +410,41 @@ export class CacheDraft {
       this.set(glob, { ...entry, status: "Acked", failure: undefined })
   }
 
-  /** Watchers of the collections of removed resources are told if no member is left. */
-  removed(names: Iterable<string>, now: number): void {
-    if (!this.type.collections) return
+  /** The watched collections of resources. */
+  private globsOf(names: Iterable<string>): ReadonlySet<string> {
     const globs = new Set<string>()
+    if (!this.type.collections) return globs
     for (const name of names) {
       const glob = collectionOf(this.type, name)
       if (glob !== undefined) globs.add(glob)
     }
-    for (const glob of globs) {
+    return globs
+  }
+
+  /** Records that collections have members that cannot be used, and perhaps no others. */
+  refused(names: Iterable<string>): void {
+    for (const glob of this.globsOf(names)) {
       const entry = this.get(glob)
-      if (entry?.status !== "Acked" || hasMembers(this.entries, glob)) continue
+      if (entry?.status === "Requested" || (entry?.status === "Acked" && !hasMembers(this.entries, glob)))
+        this.set(glob, { ...entry, status: "Nacked", failure: undefined })
+    }
+  }
+
+  /** Watchers of the collections of removed resources are told if no member is left. */
+  removed(names: Iterable<string>, now: number): void {
+    for (const glob of this.globsOf(names)) {
+      const entry = this.get(glob)
+      if (entry === undefined || hasMembers(this.entries, glob)) continue
+      const { failure, status } = entry
+      const isKnown = entry === Option.getOrUndefined(HashMap.get(this.type.entries, glob))
+      // ★ It was told as ambient, as long as a member was in use.
+      if (failure !== undefined && isKnown && isGone(status, failure) && hasMembers(this.type.entries, glob))
+        this.tell(glob, entry, resultOf(entry, failure.error))
+      if (!isOfMembers(glob, entry)) continue
+      if (hasUnusable(this.entries, glob)) {
+        this.refused(names)
+        continue
+      }
       const error = { code: NOT_FOUND, message: `${glob} has no resources any more` }
       this.fail(glob, entry, "DoesNotExist", { error, version: "", at: now }, false)
     }

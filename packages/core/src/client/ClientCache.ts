@@ -14,12 +14,13 @@ import * as Option from "effect/Option"
 import * as Collection from "../protocol/Collection.js"
 import * as StatusCode from "../protocol/StatusCode.js"
 import type { ErrorDetail } from "../wire/Request.js"
-import type { ClientCache, Entry, Notice, Result, Step } from "./CachedType.js"
+import type { ClientCache, Entry, Notice, Result, Step, TypeCache } from "./CachedType.js"
 import {
   CacheDraft,
   hasMembers,
   inOrder,
   isCached,
+  isOfMembers,
   noNotices,
   put,
   requested,
@@ -162,12 +163,18 @@ export const timeOut = (
   isTransient: boolean,
   now: number
 ): Step => {
-  const changes = new CacheDraft(self, typeUrl, typeOf(self, typeUrl))
+  const type = typeOf(self, typeUrl)
+  const changes = new CacheDraft(self, typeUrl, type)
   const message = `${server.name} did not send it within ${server.resourceTimeout} ms`
   const error = { code: isTransient ? UNAVAILABLE : NOT_FOUND, message }
   for (const name of names) {
     const entry = changes.get(name)
     if (entry === undefined || isCached(entry)) continue
+    // ★ The server had nothing to add to the members that the client says it holds.
+    if (Collection.isGlob(name) && hasMembers(type.entries, name)) {
+      changes.cameTo(name)
+      continue
+    }
     changes.fail(name, entry, isTransient ? "Timeout" : "DoesNotExist", { error, version: "", at: now }, false)
   }
   return changes.end()
@@ -250,6 +257,18 @@ export const restore = (
     return entry.held === undefined ? undefined : { _tag: "Recovered" }
   })
 
+const none: ReadonlySet<string> = new Set()
+
+/** The collections of which a member is held. */
+const collectionsInUse = (entries: TypeCache["entries"]): ReadonlySet<string> => {
+  const used = new Set<string>()
+  for (const [name, { held }] of entries) {
+    const glob = held === undefined ? undefined : Collection.of(name)
+    if (glob !== undefined) used.add(glob)
+  }
+  return used
+}
+
 const tellAll = (
   self: ClientCache,
   isServed: (typeUrl: string, name: string) => boolean,
@@ -257,10 +276,11 @@ const tellAll = (
 ): ReadonlyArray<Notice> => {
   const notices: Array<Notice> = []
   for (const [typeUrl, type] of self.types) {
+    const used = type.collections ? collectionsInUse(type.entries) : none
     for (const [name, entry] of type.entries) {
       // Watchers of a collection with members are told of those.
-      if (!isServed(typeUrl, name) || (type.collections && entry.status === "Acked" && Collection.isGlob(name)))
-        continue
+      const isOfOthers = type.collections && (used.has(name) || isOfMembers(name, entry))
+      if (isOfOthers || !isServed(typeUrl, name)) continue
       const result = resultOfEntry(entry)
       const watchers = watchersOf(type, name, entry)
       if (result !== undefined && watchers.length > 0) notices.push({ typeUrl, name, watchers, result })

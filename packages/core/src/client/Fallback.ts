@@ -99,6 +99,12 @@ export const watchBegan = (
   if (list.reported === undefined) return fail(draft, listName, failure)
   const entry = ClientCache.get(draft.cache, typeUrl, name)
   if (!ClientCache.isCached(entry) && ServerList.hasNext(list)) return fallBack(draft, listName, list)
+  // As the watchers before it were told.
+  if (name === "*" || Collection.isGlob(name)) {
+    const isServed = (of: string, each: string) => of === typeUrl && ServerList.includes(list, of, each)
+    const told = ClientCache.fail(draft.cache, isServed, failure).filter(({ watchers }) => watchers.includes(watcher))
+    return draft.notify(told.map((notice) => ({ ...notice, watchers: [watcher] })))
+  }
   const result = { _tag: entry?.held === undefined ? "Error" : "AmbientError", error: failure } as const
   draft.notify([{ typeUrl, name, watchers: [watcher], result }])
 }

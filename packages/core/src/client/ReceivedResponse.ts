@@ -7,6 +7,7 @@ import { isOf, VirtualHost } from "@effect-xds/proto/ResourceType"
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import * as Collection from "../protocol/Collection.js"
+import * as StatusCode from "../protocol/StatusCode.js"
 import type { ClientResponse } from "../wire/ClientResponse.js"
 import * as ClientCache from "./ClientCache.js"
 import type { ClientDraft } from "./ClientDraft.js"
@@ -16,6 +17,8 @@ import * as ClientStream from "./ClientStream.js"
 import * as ClientSubscriptions from "./ClientSubscription.js"
 import * as Fallback from "./Fallback.js"
 import * as Validation from "./Validation.js"
+
+const { NOT_FOUND } = StatusCode.codes
 
 /**
  * Handles a response of the stream `key`.
@@ -112,7 +115,8 @@ const cancelTimers = (
   const came = [...brought, ...brought.flatMap((name) => Collection.of(name) ?? [])]
   const { failed, rejected, removed } = validation
   const bad = rejected.map(nameOf)
-  const others = bad.flatMap((name) => Collection.of(name) ?? [])
+  const failing = failed.flatMap(({ error, name }) => (error.code === NOT_FOUND ? [] : [name]))
+  const others = [...bad, ...failing].flatMap((name) => Collection.of(name) ?? [])
   const seen = [...came, ...bad, ...others, ...removed, ...failed.map(nameOf), ...missing]
   for (const other of draft.streams.keys()) {
     draft.drive(other, { _tag: "Resolved", typeUrl, names: other === key ? seen : came })

@@ -291,7 +291,7 @@ class Run {
     const names = isOff ? [] : Array.from(new Set(contents.map(([name]) => name)))
     return Array.from(watchers).flatMap(([watcher, of]) =>
       Array.from(new Set([of, ...names])).flatMap((name) => {
-        if (name === "*" || !Ledgers.covers(of, name)) return []
+        if (name === "*" || !ReferenceModels.covers(of, name)) return []
         const resource = ResourceGroups.get(this.state.group, { typeUrl, name })
         // State of the world: removals of by-name types are not sent.
         if (resource === undefined && protocol === "StateOfTheWorld" && !this.isFullState) return []

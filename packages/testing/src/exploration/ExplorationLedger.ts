@@ -4,11 +4,13 @@
  *
  * @since 0.1.0
  */
+import { unknownVersion } from "@effect-xds/core/client/CacheVersions"
+import type { ResourceStatus } from "@effect-xds/core/client/Client"
 import type { FlowControl, Input, Output } from "@effect-xds/core/client/FlowControl"
 import * as FlowControls from "@effect-xds/core/client/FlowControl"
 import type { ClientResponse } from "@effect-xds/core/wire/ClientResponse"
 import type { Request } from "@effect-xds/core/wire/Request"
-import { isNamed } from "../reference/ReferenceModel.js"
+import { covers } from "../reference/ReferenceModel.js"
 import * as Keys from "./ExplorationKey.js"
 
 /**
@@ -296,7 +298,10 @@ export class Onlooker {
       }
       if (!isAsked && request.resourceNamesSubscribe.length === 0 && !of.has("*")) wrong("it asks for everything")
       if (isAsked && request.initialResourceVersions.size > 0) wrong("versions are told in the first request")
-      const held = new Map(FlowControls.dump(this.client).map((each) => [each.name, each.held?.version]))
+      // ★ A rejected member of a collection is quoted in no version of a server, so that its removal is told.
+      const versionOf = ({ held, status }: ResourceStatus) =>
+        held?.version ?? (status === "Nacked" ? unknownVersion : undefined)
+      const held = new Map(FlowControls.dump(this.client).map((each) => [each.name, versionOf(each)]))
       for (const [name, version] of request.initialResourceVersions) {
         if (held.get(name) !== version) wrong(`${name} is held in version ${held.get(name) ?? "none"}`)
       }
@@ -341,13 +346,6 @@ export class Onlooker {
     if (isFullState) for (const name of held.keys()) if (!contents.has(name)) look(name, undefined)
   }
 }
-
-/**
- * Whether a watch is of a name, itself or by `*` or collection.
- *
- * @since 0.1.0
- */
-export const covers = (of: string, name: string): boolean => of === "*" || isNamed(new Set([of]), name)
 
 /**
  * Whether clients reject this content.

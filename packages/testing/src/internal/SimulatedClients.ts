@@ -14,6 +14,7 @@ import * as Stream from "effect/Stream"
 import { fingerprint } from "../invariants/Trace.js"
 import { keyOf } from "../invariants/trace/TraceInvariant.js"
 import type { Fault } from "../network/Fault.js"
+import * as ReferenceModel from "../reference/ReferenceModel.js"
 import type { ClientPlan, WatchState } from "../simulation/Plan.js"
 import { contentOf } from "../simulation/ResourceSpec.js"
 import type { Action } from "../simulation/Script.js"
@@ -46,7 +47,7 @@ interface RunningClient {
   /** Its watches, present ones or those of its next start. */
   readonly watched: Map<string, { readonly typeUrl: string; readonly name: string }>
   readonly watches: Map<string, Fiber.Fiber<void, XdsClient.DecoderConflict>>
-  /** By watch, or by wildcard watch and name. */
+  /** By watch; of `*` and collections by watch and name. */
   readonly states: Map<string, WatchState>
 }
 
@@ -82,7 +83,9 @@ export const make = ({ asHost, network, plan, time }: Surroundings): Effect.Effe
             credentials: insecure,
             failOnDataErrors: own.failOnDataErrors ?? true
           })),
-          node: { id: own.name, cluster: own.group ?? "group" }
+          node: { id: own.name, cluster: own.group ?? "group" },
+          // The authority of the names in collections has the same servers.
+          authorities: new Map([["x", { servers: [], clientListenerResourceNameTemplate: undefined }]])
         })
         const { aggregated, name, protocol } = own
         const service = yield* XdsClient.make({ bootstrap, protocol, aggregated }).pipe(
@@ -99,7 +102,7 @@ export const make = ({ asHost, network, plan, time }: Surroundings): Effect.Effe
       const own = client.plan.name
       const events = Stream.runForEach(client.service.watch(client.typeOf(typeUrl), name), (event) =>
         Effect.sync(() => {
-          const key = keyOf(typeUrl, name === "*" ? `* ${event.name}` : name)
+          const key = keyOf(typeUrl, ReferenceModel.isMany(name) ? `${name} ${event.name}` : name)
           const before = client.states.get(key)
           const isState = event._tag === "Updated" || event._tag === "DoesNotExist" || event._tag === "Error"
           client.states.set(key, {
@@ -135,7 +138,8 @@ export const make = ({ asHost, network, plan, time }: Surroundings): Effect.Effe
         if (fiber === undefined) return
         client.watches.delete(key)
         for (const other of Array.from(client.states.keys())) {
-          if (other === key || (action.name === "*" && other.startsWith(`${key} `))) client.states.delete(other)
+          if (other === key || (ReferenceModel.isMany(action.name) && other.startsWith(`${key} `)))
+            client.states.delete(other)
         }
         record({ _tag: "Unwatched", client: name, typeUrl, name: action.name })
         yield* Fiber.interrupt(fiber)

@@ -94,7 +94,7 @@ export type Event = { readonly at: number } & (
       readonly client: string
       readonly typeUrl: string
       readonly name: string
-      /** The watched name: the same, or `*`. */
+      /** The watched name: the same, `*`, or its collection. */
       readonly watch: string
       readonly what: "Updated" | "DoesNotExist" | "Error" | "AmbientError" | "Recovered"
       /** Updated: fingerprint of the decoded bytes if the type keeps them, else the version. Others: the error. */
@@ -233,7 +233,7 @@ const lineOf = (event: Event): Line => {
     case "Told":
       return alone(
         event.client,
-        `is told ${ResourceType.shortNameOf(event.typeUrl)} ${event.name}${event.watch === "*" ? " (of *)" : ""}: ${event.what} ${
+        `is told ${ResourceType.shortNameOf(event.typeUrl)} ${event.name}${event.watch === event.name ? "" : ` (of ${event.watch})`}: ${event.what} ${
           event.what === "Updated" ? short(event.detail) : event.detail.slice(0, 80)
         }`.trimEnd()
       )

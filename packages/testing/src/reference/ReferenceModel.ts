@@ -52,7 +52,7 @@ export const step = (
   }
 }
 
-export { collectionOf, isNamed, ledTo, type Named } from "./ReferenceNames.js"
+export { collectionOf, covers, isCollection, isMany, isNamed, ledTo, type Named } from "./ReferenceNames.js"
 export { isSubscribed, make, type ReferenceModel, type Subscription } from "./ReferenceSubscription.js"
 export type { Answer } from "./ReferenceAnswer.js"
 export { isAskedFor, pending, type Pending } from "./ReferencePending.js"

@@ -46,6 +46,21 @@ export const isNamed = (names: ReadonlySet<string>, name: string): boolean =>
   names.has(name) || names.has(collectionOf(name))
 
 /**
+ * Whether a client that asks for one name gets the other: the same, or a member of its collection. `*` covers old names alone.
+ *
+ * @since 0.1.0
+ */
+export const covers = (asked: string, name: string): boolean =>
+  asked === "*" ? !name.startsWith("xdstp:") : isNamed(new Set([asked]), name)
+
+/**
+ * Whether a name stands for many resources.
+ *
+ * @since 0.1.0
+ */
+export const isMany = (name: string): boolean => name === "*" || isCollection(name)
+
+/**
  * A resource with the names and aliases that lead to it.
  *
  * @since 0.1.0

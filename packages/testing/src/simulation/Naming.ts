@@ -51,25 +51,29 @@ export const hosts: Naming = {
   asked: ["r/a", "r/b", "r/c", "r/a.com", "r/b.com", "r/b.org"]
 }
 
+const collectionsIn = (typeName: string): Naming => {
+  const path = `xdstp://x/${typeName}/a`
+  return {
+    names: [`${path}/1`, `${path}/2`, `${path}/b/1`, `${path}/1?k=v&l=w`, "old"],
+    aliases: [],
+    asked: [`${path}/*`, `${path}/*`, `${path}/b/*`, `${path}/*?k=v&l=w`, `${path}/1`, `${path}/2`, "old"]
+  }
+}
+
 /**
  * Names in glob collections: two members of one, one of a deeper path, and the same with context parameters. An old name beside
  * them.
  *
  * @since 0.1.0
  */
-export const collections: Naming = {
-  names: ["xdstp://x/t/a/1", "xdstp://x/t/a/2", "xdstp://x/t/a/b/1", "xdstp://x/t/a/1?k=v&l=w", "old"],
-  aliases: [],
-  asked: [
-    "xdstp://x/t/a/*",
-    "xdstp://x/t/a/*",
-    "xdstp://x/t/a/b/*",
-    "xdstp://x/t/a/*?k=v&l=w",
-    "xdstp://x/t/a/1",
-    "xdstp://x/t/a/2",
-    "old"
-  ]
-}
+export const collections: Naming = collectionsIn("t")
+
+/**
+ * The same for a type: its name is in the names, so that clients take them.
+ *
+ * @since 0.1.0
+ */
+export const collectionsOf = (typeUrl: string): Naming => collectionsIn(typeUrl.slice(typeUrl.lastIndexOf("/") + 1))
 
 /**
  * Route configurations of {@link hosts}.

@@ -74,6 +74,17 @@ export const scenarios: Readonly<Record<string, RandomPlan>> = {
       clientCrashes: true,
       maxLength: 6
     })
+  },
+  "glob collections": {
+    servers: [{ name: "xds", options: { ttl: "always" } }],
+    clients: incremental,
+    script: Arbitraries.collectionScript({ clients: incremental.map(({ name }) => name), ttl: true }),
+    faults: Arbitraries.faults({
+      clients: incremental.map(({ name }) => name),
+      servers: ["xds"],
+      clientCrashes: true,
+      maxLength: 6
+    })
   }
 }
 

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import * as ReferenceModel from "../../reference/ReferenceModel.js"
 import type { StreamName } from "../Trace.js"
 import type { Request } from "./TraceInvariant.js"
 
@@ -42,10 +43,10 @@ export class Asked {
   }
 
   wants(name: string): boolean {
-    return this.isWildcard || this.names.has(name)
+    return this.isWildcard || ReferenceModel.isNamed(this.names, name)
   }
 
   isRecent(name: string): boolean {
-    return this.recent.has(name) || this.recent.has("*")
+    return this.recent.has("*") || ReferenceModel.isNamed(this.recent, name)
   }
 }

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import { Cluster, ClusterLoadAssignment } from "@effect-xds/proto/ResourceType"
+import * as ReferenceModel from "../../reference/ReferenceModel.js"
 import type { StreamName } from "../Trace.js"
 import { Asked } from "./Asked.js"
 import { Stores } from "./Stores.js"
@@ -44,7 +45,10 @@ export const assignmentsFollowClusters: TraceInvariant = {
       if (request?.typeUrl === ClusterLoadAssignment.typeUrl) {
         state.asked.read(request, protocol)
         // A name that is unsubscribed and requested again gets an answer for that.
-        for (const name of request.unsubscribe) if (!state.asked.wants(name)) state.due.delete(name)
+        const isGivenUp = (name: string) => request.unsubscribe.some((each) => ReferenceModel.covers(each, name))
+        for (const name of Array.from(state.due.keys())) {
+          if (isGivenUp(name) && !state.asked.wants(name)) state.due.delete(name)
+        }
       }
       const response = responseIn(event, "Sent")
       if (response?.typeUrl === ClusterLoadAssignment.typeUrl) {

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import * as ReferenceModel from "../../reference/ReferenceModel.js"
 import {
   type TraceInvariant,
   Table,
@@ -13,6 +14,22 @@ import {
   isFullState,
   inWords
 } from "./TraceInvariant.js"
+
+/** A resource in a response. */
+interface Arrival {
+  readonly name: string
+  /** Its key with the version, or what it is instead of that. */
+  readonly content: string
+  readonly key: string
+  /** The time when it came before; `undefined`: it did not. */
+  readonly before: number | undefined
+}
+
+/** Whether a key of a client, type and name is of a member of a collection, which has such a key, too. */
+const isMemberOf = (key: string, collection: string): boolean => {
+  const start = key.lastIndexOf(" ") + 1
+  return `${key.slice(0, start)}${ReferenceModel.collectionOf(key.slice(start))}` === collection
+}
 
 /**
  * Silence means nothing before the timer ends.
@@ -34,9 +51,15 @@ export const doesNotExistAfterTimer = (milliseconds: number): TraceInvariant => 
     const ownOf = new Map<string, string>()
     /** `<client> <type> <name>` → the time when a resource last came by it, on the client's clock. */
     const cameAt = new Map<string, number>()
+    /** `<client> <type> <name> <version>` that the client rejected: it renews no TTL. */
+    const rejected = new Set<string>()
+    /** By stream, type and nonce: the resources of a response, with the time when each came before. */
+    const arrivals = new Map<string, ReadonlyArray<Arrival>>()
     /** By type and name: the shortest TTL so far. */
     const ttls = new Table<string, number>(() => Number.POSITIVE_INFINITY)
     const toldGone = new Set<string>()
+    /** By client, type and watch: the names of members in use, of watches of collections. */
+    const inUse = new Table<string, Set<string>>(() => new Set())
     /** By client, type and name. */
     const watchedAt = new Map<string, number>()
     const jumps = new Table<string, number>(() => 0)
@@ -52,6 +75,14 @@ export const doesNotExistAfterTimer = (milliseconds: number): TraceInvariant => 
       const request = requestIn(event, "Sent")
       if (request !== undefined && "stream" in event) {
         const { client, id, protocol } = event.stream
+        const { error = "" } = request
+        for (const { before, content, key, name } of arrivals.get(`${id} ${keyOf(request.typeUrl, request.nonce)}`) ??
+          []) {
+          if (!error.includes(JSON.stringify(name))) continue
+          rejected.add(content)
+          if (before === undefined) cameAt.delete(key)
+          else cameAt.set(key, before)
+        }
         const asked = askedAt.of(id)
         const { names, typeUrl, unsubscribe } = request
         const all = keyOf(typeUrl, "*")
@@ -84,12 +115,21 @@ export const doesNotExistAfterTimer = (milliseconds: number): TraceInvariant => 
         if (protocol === "StateOfTheWorld" && isFullState(typeUrl)) {
           states.set(`${client} ${typeUrl}`, new Set(resources.map(({ name }) => name)))
         }
-        for (const { aliases = [], fingerprint, name } of resources) {
+        const came: Array<Arrival> = []
+        arrivals.set(`${event.stream.id} ${keyOf(typeUrl, response.nonce)}`, came)
+        for (const { aliases = [], fingerprint, name, version } of resources) {
           if (fingerprint === "") saidGone.add(`${client} ${keyOf(typeUrl, name)}`)
-          else saidGone.delete(`${client} ${keyOf(typeUrl, name)}`)
+          else {
+            saidGone.delete(`${client} ${keyOf(typeUrl, name)}`)
+            saidGone.delete(`${client} ${keyOf(typeUrl, ReferenceModel.collectionOf(name))}`)
+          }
           for (const alias of aliases) if (alias !== name) ownOf.set(`${client} ${keyOf(typeUrl, alias)}`, name)
+          const content = `${client} ${keyOf(typeUrl, name)} ${version === "" ? fingerprint : version}`
+          if (rejected.has(content)) continue
           for (const each of [name, ...aliases]) {
-            cameAt.set(`${client} ${keyOf(typeUrl, each)}`, event.at + jumps.of(client))
+            const key = `${client} ${keyOf(typeUrl, each)}`
+            came.push({ name, content, key, before: cameAt.get(key) })
+            cameAt.set(key, event.at + jumps.of(client))
           }
         }
         for (const name of removed) {
@@ -112,22 +152,39 @@ export const doesNotExistAfterTimer = (milliseconds: number): TraceInvariant => 
         // A client that dies loses all that it knew.
         const isOf = (key: string) => key.startsWith(`${event.host} `)
         for (const keys of [saidGone, toldGone]) for (const key of keys) if (isOf(key)) keys.delete(key)
-        for (const map of [states, ownOf]) for (const key of map.keys()) if (isOf(key)) map.delete(key)
+        for (const map of [states, ownOf, inUse]) for (const key of map.keys()) if (isOf(key)) map.delete(key)
       }
       if (event._tag === "Watched") {
         const key = `${event.client} ${keyOf(event.typeUrl, event.name)}`
         if (!watchedAt.has(key)) watchedAt.set(key, event.at + jumps.of(event.client))
       }
-      if (event._tag === "Unwatched") watchedAt.delete(`${event.client} ${keyOf(event.typeUrl, event.name)}`)
+      if (event._tag === "Unwatched") {
+        watchedAt.delete(`${event.client} ${keyOf(event.typeUrl, event.name)}`)
+        inUse.delete(`${event.client} ${keyOf(event.typeUrl, event.name)}`)
+      }
       if (event._tag !== "Told") return undefined
       const { client, name, typeUrl, what } = event
       const key = `${client} ${keyOf(typeUrl, name)}`
-      if (what === "Updated") toldGone.delete(key)
+      const collection = `${client} ${keyOf(typeUrl, ReferenceModel.collectionOf(name))}`
+      const members = inUse.of(`${client} ${keyOf(typeUrl, event.watch)}`)
+      if (what === "Updated") {
+        toldGone.delete(key)
+        toldGone.delete(collection)
+        members.add(name)
+      }
+      if (what === "DoesNotExist" || what === "Error") members.delete(name)
       if (what !== "DoesNotExist") return undefined
+      const isCollection = ReferenceModel.isCollection(name)
+      if (isCollection && members.size > 0) {
+        return `${client} is told that ${inWords(typeUrl, name)} does not exist while it uses ${Array.from(members).join()}`
+      }
       const state = states.get(`${client} ${typeUrl}`)
       const own = ownOf.get(key) ?? name
       const isOver = event.at + jumps.of(client) >= (cameAt.get(key) ?? Infinity) + ttls.of(keyOf(typeUrl, own))
-      const isKnown = isOver || saidGone.has(key) || toldGone.has(key) || (state !== undefined && !state.has(name))
+      // The last member of a collection went, or all of them with it.
+      const isEmptied = isCollection && Array.from(toldGone).some((each) => isMemberOf(each, key))
+      const isSaid = saidGone.has(key) || saidGone.has(collection) || isEmptied
+      const isKnown = isOver || isSaid || toldGone.has(key) || (state !== undefined && !state.has(name))
       toldGone.add(key)
       if (isKnown) return undefined
       const elapsed = Array.from(streamsOf.of(client), (id) => {

@@ -52,6 +52,8 @@ export const endOf = (trace: Trace): End => {
       case "Told": {
         const watch = watches.get(`${event.client} ${keyOf(event.typeUrl, event.watch)}`)
         const before = watch?.told.get(event.name)
+        // A collection with a member is there.
+        if (event.what === "Updated" && event.name !== event.watch) watch?.told.delete(event.watch)
         const isState = event.what === "Updated" || event.what === "DoesNotExist" || event.what === "Error"
         watch?.told.set(event.name, {
           state: isState ? event.what : before?.state,

@@ -27,16 +27,28 @@ export const endsDelivered: TraceInvariant = {
       // A server without the group sends nothing.
       if (sets.some((held) => held === undefined)) continue
       const isTold = isFullState(typeUrl) || streams.every(({ protocol }) => protocol === "Incremental")
-      const names = new Set(name === "*" ? told.keys() : [name])
-      if (name === "*") {
-        for (const held of sets) {
-          for (const key of held?.keys() ?? []) {
-            if (key.startsWith(`${typeUrl} `)) names.add(key.slice(typeUrl.length + 1))
-          }
+      const isMany = ReferenceModel.isMany(name)
+      const names = new Set(isMany ? told.keys() : [name])
+      if (isMany) {
+        const stored = sets.flatMap((held) =>
+          Array.from(held?.values() ?? []).filter((each) => each.typeUrl === typeUrl)
+        )
+        const covered = stored.filter((each) => ReferenceModel.covers(name, each.name))
+        for (const each of covered) names.add(each.name)
+        // A collection itself does not exist if it has no members; in use may be one that was removed.
+        const isUsed = Array.from(told.values()).some(({ state }) => state === "Updated")
+        const own = told.get(name)
+        if (ReferenceModel.isCollection(name) && covered.length === 0 && !isUsed && own?.state !== "DoesNotExist") {
+          problems.push(`${client}: ${inWords(typeUrl, name)} has no members, and was told ${own?.state ?? "nothing"}`)
         }
+        // The server may say so of one whose last member is kept in use.
+        const isSaid = own?.last === "Recovered" || (own?.last === "AmbientError" && covered.length === 0)
+        if (ReferenceModel.isCollection(name) && isUsed && own !== undefined && !isSaid) {
+          problems.push(`${client}: ${inWords(typeUrl, name)} has members, and was told ${own.last}`)
+        }
+        // For `*` itself a watcher gets only connectivity errors.
+        names.delete(name)
       }
-      // For `*` itself a watcher gets only connectivity errors.
-      if (name === "*") names.delete("*")
       for (const each of names) {
         const last = told.get(each)
         const isByName = streams.some(({ protocol }) => protocol === "StateOfTheWorld")
@@ -59,10 +71,10 @@ export const endsDelivered: TraceInvariant = {
           continue
         }
         const isKept = last?.state === "Updated" && (!isTold || last.last === "AmbientError")
-        // A rejected resource, or one that only `*` covers, is not in use: its removal is not always reported.
-        const isUnused = !isTold || name === "*" || rejectedNames.has(`${client} ${keyOf(typeUrl, each)}`)
+        // A rejected resource, or one that only `*` or a collection covers, is not in use: its removal is not always reported.
+        const isUnused = !isTold || isMany || rejectedNames.has(`${client} ${keyOf(typeUrl, each)}`)
         const isOver = last?.state === "DoesNotExist" || (last?.state === "Error" && isUnused)
-        if (!isKept && !isOver && (name !== "*" || last !== undefined)) {
+        if (!isKept && !isOver && (!isMany || last !== undefined)) {
           problems.push(`${what} is not there, and was told ${last?.state ?? "nothing"}`)
         }
       }

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import { Cluster, ClusterLoadAssignment } from "@effect-xds/proto/ResourceType"
+import * as ReferenceModel from "../../reference/ReferenceModel.js"
 import { Asked } from "./Asked.js"
 import { Stores } from "./Stores.js"
 import { type TraceInvariant, Table, eachEvent, requestIn, keyOf, responseIn, inWords } from "./TraceInvariant.js"
@@ -51,11 +52,21 @@ export const nothingTwice: TraceInvariant = {
       if (request !== undefined) {
         const asked = state.asked.of(request.typeUrl)
         asked.read(request, "Incremental")
-        for (const name of request.unsubscribe) state.held.delete(keyOf(request.typeUrl, name))
+        for (const name of request.unsubscribe) {
+          state.held.delete(keyOf(request.typeUrl, name))
+          if (!ReferenceModel.isCollection(name)) continue
+          // Members that were asked for by name stay.
+          for (const key of Array.from(state.held.keys())) {
+            const member = key.slice(request.typeUrl.length + 1)
+            const isOf = key.startsWith(`${request.typeUrl} `) && ReferenceModel.covers(name, member)
+            if (isOf && !asked.names.has(member)) state.held.delete(key)
+          }
+        }
         for (const [name, version] of Object.entries(request.held)) {
           const key = keyOf(request.typeUrl, name)
           state.held.set(key, { fingerprint: undefined, version, at: event.at, isAnswer: false, aliases: [] })
           asked.recent.delete(name)
+          asked.recent.delete(ReferenceModel.collectionOf(name))
         }
         if (Object.keys(request.held).length > 0) {
           asked.recent.delete("*")
