@@ -8358,5 +8358,35 @@ export const mutations = [
     line: "if (HashSet.has(requested, glob)) asked.push(name)",
     becomes: "",
     by: "packages/testing/test/sim.test.ts"
+  },
+  {
+    fault: "client: the watchers of a collection do not hear that the member that a watcher of its own kept is gone",
+    file: "client/CacheWatch.ts",
+    line: "    changes.removed([name], entry.failure.at)\n",
+    becomes: ""
+  },
+  {
+    fault: "client: an error NOT_FOUND of the last member does not empty its collection",
+    file: "client/CacheUpdate.ts",
+    line: "(error.code === NOT_FOUND ? gone : refused).push(name)",
+    becomes: "refused.push(name)"
+  },
+  {
+    fault: "client: an error of the only member does not end the timer of its collection",
+    file: "client/CacheUpdate.ts",
+    line: "(error.code === NOT_FOUND ? gone : refused).push(name)",
+    becomes: "(error.code === NOT_FOUND ? gone : []).push(name)"
+  },
+  {
+    fault: "client: silence of the server means that a collection with members is missing",
+    file: "client/ClientCache.ts",
+    line: "if (Collection.isGlob(name) && hasMembers(type.entries, name)) {",
+    becomes: 'if (name === "") {'
+  },
+  {
+    fault: "client: a collection that was missing while a member was kept is never told so",
+    file: "client/CachedType.ts",
+    line: "        this.tell(glob, entry, resultOf(entry, failure.error))\n",
+    becomes: "        void resultOf\n"
   }
 ]
