@@ -234,15 +234,24 @@ export const collectionOf = ({ collections, entries }: TypeCache, name: string):
 export const isBrought = (type: TypeCache, name: string): boolean =>
   (HashSet.size(type.watchers) > 0 && Authority.isInWildcard(name)) || collectionOf(type, name) !== undefined
 
+const hasMember = (
+  entries: HashMap.HashMap<string, Entry>,
+  glob: string,
+  isOne: (entry: Entry) => boolean
+): boolean => {
+  for (const [name, entry] of entries) if (isOne(entry) && Collection.of(name) === glob) return true
+  return false
+}
+
+const isHeld = ({ held }: Entry): boolean => held !== undefined
+
 /**
  * Whether any member of a collection is held.
  *
  * @since 0.1.0
  */
-export const hasMembers = (entries: HashMap.HashMap<string, Entry>, glob: string): boolean => {
-  for (const [name, { held }] of entries) if (held !== undefined && Collection.of(name) === glob) return true
-  return false
-}
+export const hasMembers = (entries: HashMap.HashMap<string, Entry>, glob: string): boolean =>
+  hasMember(entries, glob, isHeld)
 
 /**
  * Whether a resource exists, as far as the client knows, and cannot be used: it was rejected, or the server reported an error of it.
@@ -251,16 +260,6 @@ export const hasMembers = (entries: HashMap.HashMap<string, Entry>, glob: string
  */
 export const isUnusable = ({ failure, held, status }: Entry): boolean =>
   held === undefined && (status === "Nacked" || (status === "ReceivedError" && failure?.error.code !== NOT_FOUND))
-
-/**
- * Whether any member of a collection exists that cannot be used.
- *
- * @since 0.1.0
- */
-export const hasUnusable = (entries: HashMap.HashMap<string, Entry>, glob: string): boolean => {
-  for (const [name, entry] of entries) if (isUnusable(entry) && Collection.of(name) === glob) return true
-  return false
-}
 
 /**
  * Whether an entry is a collection with members: its watchers are told of those.
@@ -426,8 +425,12 @@ export class CacheDraft {
     for (const glob of this.globsOf(names)) {
       const entry = this.get(glob)
       if (entry?.status === "Requested" || (entry?.status === "Acked" && !hasMembers(this.entries, glob)))
-        this.set(glob, { ...entry, status: "Nacked", failure: undefined })
+        this.setRefused(glob, entry)
     }
+  }
+
+  private setRefused(glob: string, entry: Entry): void {
+    this.set(glob, { ...entry, status: "Nacked", failure: undefined })
   }
 
   /** Watchers of the collections of removed resources are told if no member is left. */
@@ -441,8 +444,8 @@ export class CacheDraft {
       if (failure !== undefined && isKnown && isGone(status, failure) && hasMembers(this.type.entries, glob))
         this.tell(glob, entry, resultOf(entry, failure.error))
       if (!isOfMembers(glob, entry)) continue
-      if (hasUnusable(this.entries, glob)) {
-        this.refused(names)
+      if (hasMember(this.entries, glob, isUnusable)) {
+        this.setRefused(glob, entry)
         continue
       }
       const error = { code: NOT_FOUND, message: `${glob} has no resources any more` }
