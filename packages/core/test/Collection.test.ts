@@ -12,7 +12,7 @@ import { fieldOf } from "@effect-xds/core/wire/Wire"
 import { ResourceType } from "@effect-xds/proto"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { assert, describe, it } from "@effect/vitest"
-import { Either, HashMap, HashSet } from "effect"
+import { Either } from "effect"
 
 const { typeUrl } = ResourceType.ClusterLoadAssignment
 
@@ -128,8 +128,8 @@ describe("a stream with a collection", () => {
     }
     const [subscription] = stream.subscriptions
     assert(subscription !== undefined)
-    assert(HashMap.size(subscription.names) < 200, `${HashMap.size(subscription.names)} names`)
-    assert.isTrue(HashMap.has(subscription.names, "xdstp://a/T/stays"))
+    assert(subscription.names.size < 200, `${subscription.names.size} names`)
+    assert.isTrue(subscription.names.has("xdstp://a/T/stays"))
   })
 
   it("counts and shows as names what the client listed, and is found in the index by that", () => {
@@ -138,7 +138,7 @@ describe("a stream with a collection", () => {
     assert.strictEqual(status?.names, 1)
     assert.deepStrictEqual(status?.named, [glob])
     const [interest] = ServerStream.interests(stream)
-    assert.deepStrictEqual(Array.from(HashMap.keys(interest?.names ?? HashMap.empty())), [glob])
+    assert.deepStrictEqual(Array.from(interest?.names.keys() ?? []), [glob])
   })
 
   it("members do not count for the bound of names", () => {
@@ -154,7 +154,7 @@ describe("a stream with a collection", () => {
     ])
     const [, more] = ServerStream.step(asked, request(["b"]), 0)
     assert.isFalse(more.some(({ _tag }) => _tag === "Violation"))
-    assert.strictEqual(HashSet.size(asked.subscriptions[0]?.collections?.globs ?? HashSet.empty()), 1)
+    assert.strictEqual(asked.subscriptions[0]?.collections?.globs.size, 1)
   })
 })
 

@@ -1,9 +1,10 @@
 import * as Resource from "@effect-xds/core/resource/Resource"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import * as NameTable from "@effect-xds/core/server/NameTable"
 import type { Interest } from "@effect-xds/core/server/ServerStream"
 import { ResourceType } from "@effect-xds/proto"
 import { describe, expect, it } from "@effect/vitest"
-import { Either, HashMap } from "effect"
+import { Either } from "effect"
 import * as V8 from "node:v8"
 import * as Vm from "node:vm"
 import { InterestIndex, type Slices } from "@effect-xds/core/server/InterestIndex"
@@ -18,9 +19,9 @@ const resource = (typeUrl: string, name: string, content: string, aliases: Reado
 const by = (typeUrl: string, ...names: ReadonlyArray<string>): Interest => ({
   typeUrl,
   everything: false,
-  names: HashMap.fromIterable(names.map((name) => [name, ""] as const))
+  names: NameTable.fromIterable(names.map((name) => [name, ""] as const))
 })
-const all = (typeUrl: string): Interest => ({ typeUrl, everything: true, names: HashMap.empty() })
+const all = (typeUrl: string): Interest => ({ typeUrl, everything: true, names: NameTable.empty() })
 
 const before = Either.getOrThrow(
   ResourceGroup.replace(ResourceGroup.empty, [
@@ -208,7 +209,7 @@ describe("InterestIndex", () => {
       from: Interest,
       to: Interest
     ) => ({ typeUrl: EDS, listed: subscribe, dropped, isAnsweredAgain: true, before: from.names, after: to.names })
-    const second = { ...first, names: HashMap.set(HashMap.remove(first.names, "name-7"), "new", "") }
+    const second = { ...first, names: NameTable.set(NameTable.remove(first.names, "name-7"), "new", "") }
     // At once: more than 1 024 names would be slices.
     expect(interests.set("one", [second], request(["new", "name-8"], ["name-7", "not there"], first, second))).toBe(
       undefined
@@ -219,11 +220,11 @@ describe("InterestIndex", () => {
     expect(interests.isNamed(EDS, "name-9999")).toBe(true)
     expect(interests.size()).toBe(1 + 10_000)
     // A request that does not tell all, and one of another type: everything is visited.
-    const third = { ...second, names: HashMap.remove(HashMap.remove(second.names, "name-1"), "name-2") }
+    const third = { ...second, names: NameTable.remove(NameTable.remove(second.names, "name-1"), "name-2") }
     const rest = interests.set("one", [third], request([], ["name-1"], second, third))
     while (rest?.next().done === false) continue
     expect(interests.isNamed(EDS, "name-2")).toBe(false)
-    const fourth = { ...third, names: HashMap.set(third.names, "name-1", "") }
+    const fourth = { ...third, names: NameTable.set(third.names, "name-1", "") }
     const others = interests.set("one", [fourth], { ...request(["name-2"], [], third, fourth), typeUrl: CDS })
     while (others?.next().done === false) continue
     expect(interests.isNamed(EDS, "name-1")).toBe(true)

@@ -12,7 +12,6 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import * as Hash from "effect/Hash"
 import * as HashMap from "effect/HashMap"
-import * as HashSet from "effect/HashSet"
 
 const { typeUrl } = ResourceType.ClusterLoadAssignment
 const namesFrom = (first: number, count: number): ReadonlyArray<string> =>
@@ -86,7 +85,7 @@ class Driver {
     const current = partialRequest?.names.next ?? subscriptions[0]
     const sets = partialRequest?.names._tag === "StateOfTheWorld" ? partialRequest.names.wanted : []
     return {
-      names: current === undefined ? 0 : HashMap.size(current.names),
+      names: current === undefined ? 0 : current.names.size,
       listed: sets.reduce((sum, { size }) => sum + size, 0)
     }
   }
@@ -214,7 +213,7 @@ describe("a request with many names", () => {
     assert.strictEqual(driver.mostListed, 8_192)
     assert.deepInclude(ServerStream.status(driver.stream)[0], { names: 20_000 })
     const [subscription] = driver.stream.subscriptions
-    assert.strictEqual(subscription === undefined ? -1 : HashSet.size(subscription.requested), 0)
+    assert.strictEqual(subscription === undefined ? -1 : subscription.requested.size, 0)
   })
 
   for (const protocol of ["Incremental", "StateOfTheWorld"] as const) {

@@ -2,6 +2,8 @@
 import * as ServerStream from "@effect-xds/core/server/ServerStream"
 import * as Steps from "@effect-xds/core/Steps"
 import * as Equal from "effect/Equal"
+import { NameSet } from "@effect-xds/core/server/NameSet"
+import { NameTable } from "@effect-xds/core/server/NameTable"
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 
@@ -37,8 +39,10 @@ const different = (one: unknown, other: unknown, place: string): string | undefi
 const entriesOf = (value: object): Array<[unknown, unknown]> =>
   value instanceof Map
     ? Array.from(value)
-    : value instanceof Set
-      ? Array.from(value, (each): [unknown, unknown] => [each, each])
-      : Object.entries(value)
+    : value instanceof NameTable
+      ? Array.from<readonly [unknown, unknown], [unknown, unknown]>(value, ([name, each]) => [name, each])
+      : value instanceof Set || value instanceof NameSet
+        ? Array.from(value, (each): [unknown, unknown] => [each, each])
+        : Object.entries(value)
 
 const show = (value: unknown): string => JSON.stringify(value)

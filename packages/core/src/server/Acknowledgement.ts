@@ -4,9 +4,6 @@
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol "ACK, NACK, and resource type instance version"
  * @since 0.1.0
  */
-import * as HashMap from "effect/HashMap"
-import * as HashSet from "effect/HashSet"
-import * as Option from "effect/Option"
 import type { ErrorDetail } from "../wire/Request.js"
 import type { Response } from "../wire/Response.js"
 import {
@@ -23,6 +20,8 @@ import {
   noList,
   oneOutstanding
 } from "./Subscription.js"
+import * as NameSet from "./NameSet.js"
+import * as NameTable from "./NameTable.js"
 
 /**
  * The outcome of an ACK or NACK.
@@ -57,7 +56,7 @@ export const reply = (
   const { nonce: answered, version } = sent
   if (error !== undefined) {
     next.nacked = { nonce: answered, version, at: now, error }
-    for (const name of sent.heartbeats) next.mayBeLost = HashSet.add(next.mayBeLost, name)
+    if (sent.heartbeats.length > 0) next.mayBeLost = NameSet.addAll(self.mayBeLost, sent.heartbeats)
     const { before, beforeRejection } = self
     // For an older response it is unknown what the client had before.
     const isLast = self.sent?.nonce === answered
@@ -129,9 +128,9 @@ export const wasNeverAccepted = (
   const { beforeRejection } = self
   if (beforeRejection === undefined || !isRejected(self) || Number(since) < Number(beforeRejection.nonce)) return false
   // Under a wildcard the name may be an alias; fingerprints are kept by the resource's own name.
-  const before = HashMap.get(beforeRejection.before, isWild(self) ? (resource?.name ?? name) : name)
-  if (Option.isNone(before)) return isWild(self) && (resource !== undefined || HashMap.isEmpty(self.names))
-  return before.value === "" || (resource !== undefined && before.value !== resource.fingerprint)
+  const before = beforeRejection.before.get(isWild(self) ? (resource?.name ?? name) : name)
+  if (before === undefined) return isWild(self) && (resource !== undefined || self.names.size === 0)
+  return before === "" || (resource !== undefined && before !== resource.fingerprint)
 }
 
 /**
@@ -154,10 +153,14 @@ export const send = (
     at: sent.at,
     heartbeats: heartbeats.length === 0 ? noList : heartbeats.map(({ name }) => name)
   }
-  if (HashSet.size(self.mayBeLost) > 0) {
-    for (const { name } of resources) self.mayBeLost = HashSet.remove(self.mayBeLost, name)
+  if (self.mayBeLost.size > 0) {
+    self.mayBeLost = NameSet.removeAll(
+      self.mayBeLost,
+      resources.map(({ name }) => name)
+    )
   }
-  if (before?.cursor !== undefined) self.before = isWild(before) ? before.cursor.fingerprints : before.names
+  if (before?.cursor !== undefined)
+    self.before = isWild(before) ? NameTable.fromHashMap(before.cursor.fingerprints) : before.names
   self.sent = sent
   self.outstanding =
     self.outstanding.length === 0

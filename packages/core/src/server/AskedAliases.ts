@@ -4,7 +4,6 @@
  * @since 0.1.0
  */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
-import * as HashMap from "effect/HashMap"
 import type { Resource } from "../resource/Resource.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
 import * as VirtualHostDiscovery from "../resource/VirtualHostDiscovery.js"
@@ -27,13 +26,13 @@ export const askedAliases = (
   set: ResourceSet.ResourceSet,
   { aliases, name }: Resource
 ): ReadonlyArray<string> => {
-  if (HashMap.isEmpty(names)) return noAliases
+  if (names.size === 0) return noAliases
   const isHost =
     ResourceType.isOf(typeUrl, ResourceType.VirtualHost) && [name, ...aliases].some(VirtualHostDiscovery.isWildcard)
-  if (!isHost) return aliases.length === 0 ? noAliases : aliases.filter((alias) => HashMap.has(names, alias))
+  if (!isHost) return aliases.length === 0 ? noAliases : aliases.filter((alias) => names.has(alias))
   // ★ For a wildcard domain, every requested host that it matches best is an alias.
   const isOther = (asked: string) => asked !== name && ResourceSet.find(set, asked)?.name === name
-  return Array.from(HashMap.keys(names)).filter(isOther)
+  return Array.from(names.keys()).filter(isOther)
 }
 
 /**

@@ -33,8 +33,10 @@ import * as PendingRemovals from "./PendingRemovals.js"
 import * as RequestedNames from "./RequestedNames.js"
 import type { Draft, Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
+import * as NameSet from "./NameSet.js"
+import * as NameTable from "./NameTable.js"
 
-const noGlobs = HashSet.empty<string>()
+const noGlobs = NameSet.empty
 
 /**
  * The request with its collections in canonical form; the same request if they are.
@@ -65,7 +67,7 @@ const canonicalNames = (names: ReadonlyArray<string>): ReadonlyArray<string> =>
 export const isMember = ({ collections }: Subscription, name: string): boolean => {
   if (collections === undefined) return false
   const glob = Collection.of(name)
-  return glob !== undefined && HashSet.has(collections.globs, glob)
+  return glob !== undefined && collections.globs.has(glob)
 }
 
 /**
@@ -73,7 +75,7 @@ export const isMember = ({ collections }: Subscription, name: string): boolean =
  *
  * @since 0.1.0
  */
-export const isAsked = (self: Subscription, name: string): boolean => HashMap.has(Subscriptions.askedNames(self), name)
+export const isAsked = (self: Subscription, name: string): boolean => Subscriptions.askedNames(self).has(name)
 
 /**
  * Whether a requested name is a collection that has members in a set: those are its answer.
@@ -85,7 +87,7 @@ export const isAnsweredByMembers = function* (
   set: ResourceSet.ResourceSet,
   name: string
 ): Steps.Steps<boolean> {
-  if (collections === undefined || !HashSet.has(collections.globs, name)) return false
+  if (collections === undefined || !collections.globs.has(name)) return false
   return HashSet.size(yield* CollectionIndex.membersOf(set, name)) > 0
 }
 
@@ -99,14 +101,14 @@ export const note = (self: Draft, names: ReadonlyArray<string>): void => {
   if (globs.length === 0 && self.collections === undefined) return
   const { asked, fresh, globs: known, gone } = self.collections ?? none(self.names)
   self.collections = {
-    globs: HashSet.mutate(known, (all) => globs.forEach((glob) => HashSet.add(all, glob))),
-    asked: HashMap.mutate(asked, (all) => names.forEach((name) => HashMap.set(all, name, ""))),
+    globs: NameSet.addAll(known, globs),
+    asked: NameSet.addAll(NameSet.ofTable(asked), names).table,
     fresh: globs.length === 0 ? fresh : [...fresh, ...globs],
     gone
   }
 }
 
-const none = (asked: HashMap.HashMap<string, unknown>): Subscriptions.Collections => ({
+const none = (asked: NameTable.NameTable<unknown>): Subscriptions.Collections => ({
   globs: noGlobs,
   asked,
   fresh: [],
@@ -121,7 +123,7 @@ const none = (asked: HashMap.HashMap<string, unknown>): Subscriptions.Collection
 export const giveUp = (self: Draft, name: string): boolean => {
   const { collections } = self
   if (collections === undefined) return false
-  self.collections = { ...collections, asked: HashMap.remove(collections.asked, name) }
+  self.collections = { ...collections, asked: NameTable.remove(collections.asked, name) }
   return isMember(self, name)
 }
 
@@ -148,23 +150,23 @@ export const keepMembers = function* (self: Draft): Steps.Steps<void> {
 export const leave = function* (self: Draft, glob: string): Steps.Steps<ReadonlyArray<string>> {
   const { collections } = self
   if (collections === undefined) return []
-  const isLeft = (name: string) => !HashMap.has(collections.asked, name) && Collection.of(name) === glob
-  const members = yield* Steps.filter(HashMap.keys(self.names), isLeft)
+  const isLeft = (name: string) => !collections.asked.has(name) && Collection.of(name) === glob
+  const members = yield* Steps.filter(self.names.keys(), isLeft)
   const { cursor } = self
   const isHeld = (name: string) => cursor === undefined || HashMap.has(cursor.fingerprints, name)
   RequestedNames.removeNames(self, [glob, ...members])
-  self.requested = HashSet.remove(self.requested, glob)
+  self.requested = NameSet.remove(self.requested, glob)
   // The client drops what it no longer subscribes to: no removal is needed.
   if (!Subscriptions.isWild(self))
     self.pendingRemovals = yield* PendingRemovals.withoutMany(self.pendingRemovals, members)
-  const globs = HashSet.remove(collections.globs, glob)
+  const globs = NameSet.remove(collections.globs, glob)
   self.collections =
-    HashSet.size(globs) === 0
+    globs.size === 0
       ? undefined
       : {
           ...collections,
           globs,
-          asked: HashMap.remove(collections.asked, glob),
+          asked: NameTable.remove(collections.asked, glob),
           fresh: collections.fresh.filter((each) => each !== glob)
         }
   const left = yield* Steps.filter(members, isHeld)
@@ -190,13 +192,13 @@ const withMembers = function* (self: Subscription, members: Iterable<string>): S
     if (++count % Steps.atOnce === 0) yield
     const glob = Collection.of(name) ?? ""
     names.setNew(name)
-    if (HashSet.has(requested, glob)) asked.push(name)
-    if (HashSet.has(resendEvenIfHeld, glob)) again.push(name)
+    if (requested.has(glob)) asked.push(name)
+    if (resendEvenIfHeld.has(glob)) again.push(name)
   }
   const next = Subscriptions.draft(self)
   next.names = names.end()
-  if (asked.length > 0) next.requested = yield* RequestedNames.withNames(requested, asked)
-  if (again.length > 0) next.resendEvenIfHeld = yield* RequestedNames.withNames(resendEvenIfHeld, again)
+  if (asked.length > 0) next.requested = yield* NameSet.addAllInSteps(requested, asked)
+  if (again.length > 0) next.resendEvenIfHeld = yield* NameSet.addAllInSteps(resendEvenIfHeld, again)
   return next
 }
 
@@ -297,10 +299,16 @@ const changed = function* (
   }
   const next = yield* withMembers(self, members)
   next.collections = { ...collections, gone }
-  if (gone > fewGone && 2 * gone > HashMap.size(next.names)) yield* free(next, set)
+  if (gone > fewGone && 2 * gone > next.names.size) yield* free(next, set)
   // A collection that waits for its answer is looked up in the newest set, which must take no time then.
-  if (HashSet.some(next.requested, (name) => HashSet.has(collections.globs, name))) yield* CollectionIndex.of(set)
+  if (isAnyOf(next.requested, collections.globs)) yield* CollectionIndex.of(set)
   return next
+}
+
+/** Whether a set has a name of another one. */
+const isAnyOf = (set: Iterable<string>, others: NameSet.NameSet): boolean => {
+  for (const name of set) if (others.has(name)) return true
+  return false
 }
 
 /** Drops the names of removed members under which the client holds nothing. */
@@ -311,8 +319,8 @@ const free = function* (self: Draft, set: ResourceSet.ResourceSet): Steps.Steps<
   let count = 0
   for (const [name, held] of self.names) {
     if (++count % Steps.atOnce === 0) yield
-    if (held !== "" || HashMap.has(collections.asked, name) || HashMap.has(set.resources, name)) continue
-    if (HashSet.has(requested, name) || pendingRemovals.has(name)) continue
+    if (held !== "" || collections.asked.has(name) || HashMap.has(set.resources, name)) continue
+    if (requested.has(name) || pendingRemovals.has(name)) continue
     next.delete(name)
   }
   self.names = next.end()

@@ -3,8 +3,6 @@
  *
  * @since 0.1.0
  */
-import * as HashMap from "effect/HashMap"
-import * as Option from "effect/Option"
 import type * as ResourceSet from "../resource/ResourceSet.js"
 import type * as Steps from "../Steps.js"
 import { isRejected } from "./Acknowledgement.js"
@@ -12,6 +10,7 @@ import { holdAgain, release } from "./HeldNames.js"
 import { withoutMany, leaving } from "./PendingRemovals.js"
 import { type Subscription, type Draft, draft } from "./Subscription.js"
 import type { Changes } from "./SubscriptionChanges.js"
+import type { NameTable } from "./NameTable.js"
 
 /**
  * Brings a subscription up to a set without a response, if resources were only removed, or came back unchanged. Removals become
@@ -27,12 +26,12 @@ export const advance = function* (
 ): Steps.Steps<Draft> {
   let { pendingRemovals, names } = self
   if (changes.returned.length > 0) {
-    if (!HashMap.isEmpty(names)) names = yield* holdAgain(names, changes.returned, pendingRemovals)
+    if (names.size > 0) names = yield* holdAgain(names, changes.returned, pendingRemovals)
     pendingRemovals = yield* withoutMany(pendingRemovals, changes.returned)
   }
   if (changes.gone.size > 0) {
     if (!silent) pendingRemovals = yield* leaving(pendingRemovals, self.sent, changes.gone)
-    if (!HashMap.isEmpty(names)) names = yield* release(names, changes.gone.keys())
+    if (names.size > 0) names = yield* release(names, changes.gone.keys())
   }
   return advanced(self, set, { pendingRemovals, names }, silent)
 }
@@ -58,10 +57,10 @@ export const advanced = (
 }
 
 /** Whether the client holds content that it did not accept. */
-const holdsRejected = ({ beforeRejection }: Subscription, names: HashMap.HashMap<string, string>): boolean => {
+const holdsRejected = ({ beforeRejection }: Subscription, names: NameTable<string>): boolean => {
   if (beforeRejection === undefined) return false
   for (const [name, fingerprint] of names) {
-    if (fingerprint !== "" && !Option.contains(HashMap.get(beforeRejection.before, name), fingerprint)) return true
+    if (fingerprint !== "" && beforeRejection.before.get(name) !== fingerprint) return true
   }
   return false
 }

@@ -3,7 +3,6 @@
  *
  * @since 0.1.0
  */
-import * as HashSet from "effect/HashSet"
 import * as CollectionIndex from "../resource/CollectionIndex.js"
 import { isSame } from "../resource/Cursor.js"
 import * as Difference from "../resource/Difference.js"
@@ -24,6 +23,7 @@ import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
 import * as SubscriptionChanges from "./SubscriptionChanges.js"
 import * as VirtualHostOpeners from "./VirtualHostOpeners.js"
+import * as NameSet from "./NameSet.js"
 
 /**
  * What a subscription has to send.
@@ -50,7 +50,7 @@ export interface Due {
    * Requested names that must not be answered yet: their resource exists, but not in this state of the group, or may still be
    * made.
    */
-  readonly deferred: HashSet.HashSet<string>
+  readonly deferred: NameSet.NameSet
 }
 
 const nothing: ReadonlySet<string> = new Set()
@@ -198,7 +198,7 @@ export const plan = (
     silent = protocol === "StateOfTheWorld" && StateOfTheWorldNames.deletionsAreSilent(subscription)
     const mayWait = changes.gone.size === 0 || silent || options.typeUrl === undefined
     // Names requested by an alias are looked up in the cursor, so it stays until they are answered.
-    const asked = protocol === "Incremental" && HashSet.size(subscription.requested) > 0
+    const asked = protocol === "Incremental" && subscription.requested.size > 0
     advances = changes.changed.length === 0 && changes.superseded.size === 0 && mayWait && !asked
   }
   const mayReturn = options.ttl && changes.gone.size > 0 && set !== ResourceGroups.set(newest, subscription.typeUrl)
@@ -248,7 +248,7 @@ const planned = (
   const later = protocol === "Incremental" ? deferredOf(self, set, newestSet) : Subscriptions.noNameSet
   const waiting = OnDemandNames.of(protocol, self, newestSet)
   const deferred = waiting === undefined ? later : RequestedNames.joined(later, waiting.names)
-  const isAllLater = HashSet.size(self.requested) === HashSet.size(deferred)
+  const isAllLater = self.requested.size === deferred.size
   // The first response is due even if it is empty, but not before the waiting names.
   const mustReply = self.mustReply && (waiting === undefined || self.wildcard !== "none" || !isAllLater)
   const due: Due = {
@@ -288,16 +288,15 @@ const deferredOf = (
   { collections, requested }: Subscription,
   set: ResourceSet.ResourceSet,
   newest: ResourceSet.ResourceSet
-): HashSet.HashSet<string> => {
-  if (set === newest || HashSet.size(requested) === 0 || HashSet.size(requested) > manyNames)
-    return Subscriptions.noNameSet
-  return HashSet.filter(
+): NameSet.NameSet => {
+  if (set === newest || requested.size === 0 || requested.size > manyNames) return Subscriptions.noNameSet
+  return NameSet.filter(
     requested,
     (name) =>
       ResourceSet.find(set, name) === undefined &&
       (ResourceSet.find(newest, name) !== undefined ||
         (collections !== undefined &&
-          HashSet.has(collections.globs, name) &&
+          collections.globs.has(name) &&
           CollectionIndex.isAny(newest, name) &&
           !CollectionIndex.isAny(set, name)))
   )

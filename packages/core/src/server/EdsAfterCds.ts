@@ -4,18 +4,17 @@
  * @since 0.1.0
  */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
-import * as HashSet from "effect/HashSet"
 import type { Resource } from "../resource/Resource.js"
 import * as ResourceGroups from "../resource/ResourceGroup.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
 import * as Steps from "../Steps.js"
 import * as OnDemandNames from "./OnDemandNames.js"
 import * as Collections from "./Collections.js"
-import * as RequestedNames from "./RequestedNames.js"
 import type { Draft } from "./StreamState.js"
 import { find, put } from "./StreamState.js"
 import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
+import * as NameSet from "./NameSet.js"
 
 /** Most assignments remembered for a client that has not subscribed to EDS yet. */
 const maxWarming = 10_000
@@ -46,12 +45,12 @@ export const sendAssignments = (
 /** Remembers assignments until the client subscribes to EDS. */
 const warm = function* (
   self: Draft,
-  warming: HashSet.HashSet<string> | "none",
+  warming: NameSet.NameSet | "none",
   names: ReadonlyArray<string>
 ): Steps.Steps<void> {
   if (names.length === 0) return
-  const more = yield* RequestedNames.withNames(warming === "none" ? HashSet.empty<string>() : warming, names)
-  self.warming = HashSet.size(more) > maxWarming ? "all" : more
+  const more = yield* NameSet.addAllInSteps(warming === "none" ? NameSet.empty : warming, names)
+  self.warming = more.size > maxWarming ? "all" : more
 }
 
 /** Sends the subscribed ones of these assignments again. */
@@ -71,8 +70,8 @@ const sendNamed = function* (self: Draft, endpoints: Subscription, of: ReadonlyA
   const quoted = endpoints.initial.size === 0 ? [] : yield* Steps.filter(of, mayBeQuoted)
   if (names.length + quoted.length === 0) return
   const next = Subscriptions.draft(endpoints)
-  next.requested = yield* RequestedNames.withNames(next.requested, names)
-  if (quoted.length > 0) next.resendEvenIfHeld = yield* RequestedNames.withNames(next.resendEvenIfHeld, quoted)
+  next.requested = yield* NameSet.addAllInSteps(next.requested, names)
+  if (quoted.length > 0) next.resendEvenIfHeld = yield* NameSet.addAllInSteps(next.resendEvenIfHeld, quoted)
   self.subscriptions = put(self.subscriptions, next)
 }
 

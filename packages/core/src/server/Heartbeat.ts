@@ -8,7 +8,6 @@
  * @since 0.1.0
  */
 import * as HashMap from "effect/HashMap"
-import * as HashSet from "effect/HashSet"
 import * as Option from "effect/Option"
 import type { Resource } from "../resource/Resource.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
@@ -17,6 +16,7 @@ import type { Protocol } from "../wire/Request.js"
 import * as AskedAliases from "./AskedAliases.js"
 import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
+import * as NameSet from "./NameSet.js"
 
 /**
  * Which clients get TTLs. `declared`: those that declare the feature. Envoy does not declare it but honours TTLs: use `always`.
@@ -128,7 +128,7 @@ export const due = (
     const resource = ResourceSet.get(set, name)
     if (resource === undefined || cursor === undefined) continue
     const isHeld = (by: string) =>
-      Option.contains(HashMap.get(wild ? cursor.fingerprints : names, by), resource.fingerprint)
+      (wild ? Option.getOrUndefined(HashMap.get(cursor.fingerprints, by)) : names.get(by)) === resource.fingerprint
     // In state of the world nobody requests by an alias: a name equal to an alias belongs to another resource.
     const others = wild || protocol === "StateOfTheWorld" ? [] : AskedAliases.askedAliases(self, set, resource)
     // ★ A resource that returned before its removal was sent is still held, and nothing else renews it.
@@ -153,8 +153,8 @@ export const unrenewed = function* (
   set: ResourceSet.ResourceSet,
   gone: ReadonlyMap<string, Resource | undefined>,
   returning: Returning | undefined
-): Steps.Steps<HashSet.HashSet<string>> {
-  if (pendingRemovals.size + gone.size + HashSet.size(mayBeLost) === 0) return mayBeLost
+): Steps.Steps<NameSet.NameSet> {
+  if (pendingRemovals.size + gone.size + mayBeLost.size === 0) return mayBeLost
   // Names without a resource are dropped.
   const renewed = new Set(returning?.resources.map(({ name }) => name))
   const found = new Set(
@@ -174,7 +174,7 @@ export const unrenewed = function* (
     see(name, resource)
     if (++count % Steps.atOnce === 0) yield
   }
-  return HashSet.fromIterable(found)
+  return NameSet.fromIterable(found)
 }
 
 /**
@@ -185,4 +185,4 @@ export const unrenewed = function* (
  */
 export const isWhole = (self: Subscription, { name, ttl = 0 }: Resource, now: number): boolean =>
   // The period of the last renewal started at this multiple, not later than the renewal itself.
-  HashSet.has(self.mayBeLost, name) || now >= periodsAt(ttl / 2, self.renewedAt) * (ttl / 2) + ttl
+  self.mayBeLost.has(name) || now >= periodsAt(ttl / 2, self.renewedAt) * (ttl / 2) + ttl

@@ -3,55 +3,46 @@
  *
  * @since 0.1.0
  */
-import * as HashMap from "effect/HashMap"
-import * as Option from "effect/Option"
 import type { Resource } from "../resource/Resource.js"
 import * as Steps from "../Steps.js"
 import { noAliases } from "./AskedAliases.js"
+import { type NameTable, NameTableDraft } from "./NameTable.js"
 import type { PendingRemoval } from "./Subscription.js"
 
-const nothing = Option.some("")
-
-const orNothing = (held: Option.Option<string>): Option.Option<string> => (Option.isSome(held) ? held : nothing)
-
 /**
- * A draft of changes. The map is copied on the first change; further changes are made in place.
+ * A draft of changes. The table is copied on the first change; further changes are made in place.
  *
  * @since 0.1.0
  */
 export class HeldNamesDraft {
-  private copy: HashMap.HashMap<string, string> | undefined
+  readonly #names: NameTableDraft<string>
 
-  constructor(private readonly names: HashMap.HashMap<string, string>) {}
+  constructor(names: NameTable<string>) {
+    this.#names = new NameTableDraft(names)
+  }
 
   set(name: string, fingerprint: string): void {
-    this.copy ??= HashMap.beginMutation(this.names)
-    HashMap.set(this.copy, name, fingerprint)
+    if (this.#names.get(name) !== fingerprint) this.#names.set(name, fingerprint)
   }
 
   /** Adds a name without content; an existing entry stays. */
   setNew(name: string): void {
-    // One look at a copy, which may become the map: many clients begin with many names.
-    if (this.copy !== undefined) HashMap.modifyAt(this.copy, name, orNothing)
-    else if (!HashMap.has(this.names, name)) this.set(name, "")
+    if (!this.#names.has(name)) this.#names.set(name, "")
   }
 
   delete(name: string): void {
-    if (!HashMap.has(this.copy ?? this.names, name)) return
-    this.copy ??= HashMap.beginMutation(this.names)
-    HashMap.remove(this.copy, name)
+    this.#names.delete(name)
   }
 
   /** {@link set} for requested names only. */
   setKnown(name: string, fingerprint: string): void {
-    if (this.copy !== undefined) {
-      HashMap.modifyAt(this.copy, name, (held) => (Option.isSome(held) ? Option.some(fingerprint) : held))
-    } else if (HashMap.has(this.names, name)) this.set(name, fingerprint)
+    const held = this.#names.get(name)
+    if (held !== undefined && held !== fingerprint) this.#names.set(name, fingerprint)
   }
 
-  /** The map with the changes; the same one if there were none. */
-  end(): HashMap.HashMap<string, string> {
-    return this.copy === undefined ? this.names : HashMap.endMutation(this.copy)
+  /** The table with the changes; the same one if there were none. */
+  end(): NameTable<string> {
+    return this.#names.end()
   }
 }
 
@@ -62,10 +53,10 @@ export class HeldNamesDraft {
  * @since 0.1.0
  */
 export const hold = function* (
-  names: HashMap.HashMap<string, string>,
+  names: NameTable<string>,
   resources: Iterable<Resource>,
   aliasesOf: (resource: Resource) => ReadonlyArray<string> = () => noAliases
-): Steps.Steps<HashMap.HashMap<string, string>> {
+): Steps.Steps<NameTable<string>> {
   const next = new HeldNamesDraft(names)
   let count = 0
   for (const resource of resources) {
@@ -81,10 +72,7 @@ export const hold = function* (
  *
  * @since 0.1.0
  */
-export const holdFew = (
-  names: HashMap.HashMap<string, string>,
-  resources: ReadonlyArray<Resource>
-): HashMap.HashMap<string, string> => {
+export const holdFew = (names: NameTable<string>, resources: ReadonlyArray<Resource>): NameTable<string> => {
   const next = new HeldNamesDraft(names)
   for (const { fingerprint, name } of resources) next.set(name, fingerprint)
   return next.end()
@@ -96,10 +84,10 @@ export const holdFew = (
  * @since 0.1.0
  */
 export const holdAgain = function* (
-  names: HashMap.HashMap<string, string>,
+  names: NameTable<string>,
   returned: Iterable<string>,
   pendingRemovals: ReadonlyMap<string, PendingRemoval>
-): Steps.Steps<HashMap.HashMap<string, string>> {
+): Steps.Steps<NameTable<string>> {
   const next = new HeldNamesDraft(names)
   let count = 0
   for (const name of returned) {
@@ -116,9 +104,9 @@ export const holdAgain = function* (
  * @since 0.1.0
  */
 export const release = function* (
-  names: HashMap.HashMap<string, string>,
+  names: NameTable<string>,
   released: Iterable<string>
-): Steps.Steps<HashMap.HashMap<string, string>> {
+): Steps.Steps<NameTable<string>> {
   const next = new HeldNamesDraft(names)
   let count = 0
   for (const name of released) {

@@ -6,8 +6,6 @@
  */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as HashMap from "effect/HashMap"
-import * as HashSet from "effect/HashSet"
-import * as Option from "effect/Option"
 import * as Cursor from "../resource/Cursor.js"
 import * as HeldVersions from "../resource/HeldVersions.js"
 import type { Resource } from "../resource/Resource.js"
@@ -29,6 +27,7 @@ import * as SharedResponse from "./SharedResponse.js"
 import * as Subscriptions from "./Subscription.js"
 import type { Subscription } from "./Subscription.js"
 import type * as SubscriptionChanges from "./SubscriptionChanges.js"
+import * as NameSet from "./NameSet.js"
 
 /** The state of the group that a renewal is of, and what is renewed besides. */
 interface Renewal {
@@ -58,7 +57,7 @@ export const flushFew = (
   const next = Subscriptions.draft(self)
   next.cursor = set.cursor
   const wild = Subscriptions.isWild(self)
-  const alike = wild && HashMap.isEmpty(names)
+  const alike = wild && names.size === 0
   // Key of a response among those with the same change. Computed for each response, so it must be cheap.
   const variant = String(maxBytes)
   const known = alike ? SharedResponse.known(set, cursor, variant) : undefined
@@ -104,7 +103,7 @@ export const flush = function* (
   let resources: ReadonlyArray<Resource>
   if (everything) {
     if (self.initial.size === 0 || self.resendAll) resources = yield* ResourceSet.listing(set)
-    else if (included.size === 0 && HashSet.size(self.resendEvenIfHeld) === 0) {
+    else if (included.size === 0 && self.resendEvenIfHeld.size === 0) {
       const unheld = yield* before.unheld()
       resources =
         before.others.size === 0
@@ -186,7 +185,7 @@ export const flush = function* (
       const isTold = (name: string) =>
         self.cursor !== undefined &&
         Cursor.nameAt(self.cursor, name) === resource.name &&
-        Option.contains(HashMap.get(self.names, name), resource.fingerprint)
+        self.names.get(name) === resource.fingerprint
       for (const name of [resource.name, ...(aliases.get(resource.name) ?? noNames)]) {
         if (wild || (Subscriptions.hasName(self, name) && !isTold(name)) || removedNames.has(name)) later.add(name)
       }
@@ -221,14 +220,16 @@ export const flush = function* (
   }
   // The client may hold a deferred resource under another name. If that is removed before the second response, the removal must
   // be sent.
+  const kept = new HeldNames.HeldNamesDraft(next.names)
   for (const name of wild ? [] : later) {
     const held = heldOf(self, ResourceSet.find(set, name))
-    if (held !== undefined) next.names = HashMap.set(next.names, name, held)
+    if (held !== undefined) kept.set(name, held)
   }
+  next.names = kept.end()
   next.cursor = advanced ? set.cursor : Cursor.ahead(self.cursor, resources, [...missing, ...gone], aliases)
   next.mustReply = false
   next.resendAll = false
-  next.requested = later.size === 0 ? Subscriptions.noNameSet : HashSet.fromIterable(later)
+  next.requested = later.size === 0 ? Subscriptions.noNameSet : NameSet.fromIterable(later)
   next.initial = Subscriptions.noVersions
   next.resendEvenIfHeld = Subscriptions.noNameSet
   next.pendingRemovals = pendingRemovals
@@ -252,7 +253,7 @@ export const flush = function* (
       maxBytes
     )
   // The same for every stream without requested names: all resources, or the difference between two revisions.
-  const alike = wild && HashMap.isEmpty(self.names) && HashSet.size(self.requested) === 0
+  const alike = wild && self.names.size === 0 && self.requested.size === 0
   const response =
     alike && everything && self.initial.size === 0 && removed.length === 0
       ? yield* SharedResponse.of(set, set.cursor, `delta full ${ttl} ${maxBytes}`, make)

@@ -4,8 +4,6 @@
  * @since 0.1.0
  */
 import * as HashMap from "effect/HashMap"
-import * as HashSet from "effect/HashSet"
-import * as Option from "effect/Option"
 import * as Cursor from "../resource/Cursor.js"
 import type * as HeldVersions from "../resource/HeldVersions.js"
 import type { Resource } from "../resource/Resource.js"
@@ -15,6 +13,7 @@ import * as AskedAliases from "./AskedAliases.js"
 import * as Collections from "./Collections.js"
 import { mayNotKnow, holds } from "./QuotedVersions.js"
 import type { Subscription } from "./Subscription.js"
+import * as NameSet from "./NameSet.js"
 
 interface Answers {
   readonly included: ReadonlyMap<string, Resource>
@@ -34,23 +33,23 @@ const noAnswers: Answers = { included: new Map(), held: [], missing: [], lost: [
  *
  * @since 0.1.0
  */
-export const entailed = (self: Subscription, set: ResourceSet.ResourceSet): HashSet.HashSet<string> => {
+export const entailed = (self: Subscription, set: ResourceSet.ResourceSet): NameSet.NameSet => {
   const { cursor, names } = self
   let { requested } = self
-  if (cursor === undefined || HashSet.size(requested) === 0) return requested
+  if (cursor === undefined || requested.size === 0) return requested
   if (HashMap.isEmpty(cursor.aliases) && HashMap.isEmpty(set.aliases)) return requested
   for (;;) {
     const sent = new Set(Array.from(requested, (name) => ResourceSet.find(set, name)?.name))
-    let next = requested
+    const more: Array<string> = []
     for (const [name, held] of names) {
       const own = Cursor.nameAt(cursor, name)
-      if (HashSet.has(requested, name)) continue
+      if (requested.has(name)) continue
       const now = ResourceSet.find(set, name)?.name
       const isLed = (own !== name && sent.has(own)) || (held !== "" && now !== undefined && sent.has(now))
-      if (isLed && now !== own) next = HashSet.add(next, name)
+      if (isLed && now !== own) more.push(name)
     }
-    if (next === requested) return requested
-    requested = next
+    if (more.length === 0) return requested
+    requested = NameSet.addAll(requested, more)
   }
 }
 
@@ -61,12 +60,12 @@ export const entailed = (self: Subscription, set: ResourceSet.ResourceSet): Hash
  */
 export const answers = function* (
   self: Subscription,
-  requested: HashSet.HashSet<string>,
+  requested: NameSet.NameSet,
   set: ResourceSet.ResourceSet,
   before: HeldVersions.Comparison,
   heldMore: boolean
 ): Steps.Steps<Answers> {
-  if (HashSet.size(requested) === 0) return noAnswers
+  if (requested.size === 0) return noAnswers
   const included = new Map<string, Resource>()
   const held: Array<Resource> = []
   const missing: Array<string> = []
@@ -80,8 +79,8 @@ export const answers = function* (
     // Requested by an alias: the client may hold it by its own name.
     const own = cursor === undefined ? name : Cursor.nameAt(cursor, name)
     // Before the first response nothing is.
-    const isHeld = cursor !== undefined && Option.exists(HashMap.get(self.names, name), (content) => content !== "")
-    const isOwnLost = () => !HashSet.has(requested, own) && AskedAliases.isLost(self, set, own)
+    const isHeld = cursor !== undefined && (self.names.get(name) ?? "") !== ""
+    const isOwnLost = () => !requested.has(own) && AskedAliases.isLost(self, set, own)
     if (resource === undefined) {
       if (yield* Collections.isAnsweredByMembers(self, set, name)) continue
       missing.push(name)
@@ -110,7 +109,7 @@ export const matchedAliases = function* (
   resources: ReadonlyArray<Resource>
 ): Steps.Steps<ReadonlyMap<string, ReadonlyArray<string>>> {
   const matched = new Map<string, ReadonlyArray<string>>()
-  if (HashMap.isEmpty(self.names)) return matched
+  if (self.names.size === 0) return matched
   let count = 0
   for (const resource of resources) {
     if (++count % Steps.atOnce === 0) yield

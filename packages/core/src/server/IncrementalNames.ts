@@ -4,7 +4,6 @@
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol "Incremental xDS"
  * @since 0.1.0
  */
-import * as HashSet from "effect/HashSet"
 import * as Collection from "../protocol/Collection.js"
 import type * as Steps from "../Steps.js"
 import type { IncrementalRequest } from "../wire/Request.js"
@@ -13,6 +12,7 @@ import * as PendingRemovals from "./PendingRemovals.js"
 import * as RequestedNames from "./RequestedNames.js"
 import * as Subscriptions from "./Subscription.js"
 import type { Subscription } from "./Subscription.js"
+import * as NameSet from "./NameSet.js"
 
 /**
  * A request whose names are processed in portions.
@@ -80,11 +80,11 @@ export const advance = function* (self: PartialNames, count: number): Steps.Step
       continue
     } else if (Collection.isGlob(name)) {
       const members = yield* Collections.leave(next, name)
-      if (next.wildcard !== "none") next.requested = yield* RequestedNames.withNames(next.requested, members)
+      if (next.wildcard !== "none") next.requested = yield* NameSet.addAllInSteps(next.requested, members)
     } else if (Collections.giveUp(next, name)) {
       // ★ The client cannot know whether the collection covers the resource, so it gets an answer.
       RequestedNames.resendHeld(next, [name])
-      next.requested = HashSet.add(next.requested, name)
+      next.requested = NameSet.add(next.requested, name)
     } else {
       // ★ Envoy requests a resource that it got by an alias again by its own name. It has the resource already.
       RequestedNames.keepAlias(next, name)
@@ -93,7 +93,7 @@ export const advance = function* (self: PartialNames, count: number): Steps.Step
       if (!Subscriptions.isWild(next)) next.pendingRemovals = PendingRemovals.without(next.pendingRemovals, [name])
       RequestedNames.resendHeld(next, [name])
       // ★ The client cannot know whether the wildcard covers the resource, so it gets an answer.
-      if (next.wildcard !== "none") next.requested = HashSet.add(next.requested, name)
+      if (next.wildcard !== "none") next.requested = NameSet.add(next.requested, name)
     }
   }
   return { ...self, next, at }

@@ -16,6 +16,7 @@ import * as Steps from "../Steps.js"
 import { NameMap } from "./NameMap.js"
 import { isSubscribed, isUnsubscribed, type NamesChange } from "./NamesChange.js"
 import type { Interest } from "./ServerStream.js"
+import * as NameTable from "./NameTable.js"
 
 /** The streams that subscribe to one type. */
 interface Subscribers<A> {
@@ -58,10 +59,10 @@ interface Change {
   readonly changed?: ReadonlyArray<string> | undefined
 }
 
-const noNames = HashMap.empty<string, unknown>()
+const noNames = NameTable.empty<unknown>()
 const noItems: ReadonlyArray<never> = []
 
-const sizeOf = (interest: Interest | undefined): number => (interest === undefined ? 0 : HashMap.size(interest.names))
+const sizeOf = (interest: Interest | undefined): number => (interest === undefined ? 0 : interest.names.size)
 
 /** How many names a change visits. */
 const visits = ({ changed, from, to }: Change): number => changed?.length ?? sizeOf(from) + sizeOf(to)
@@ -77,7 +78,7 @@ const changedBy = (
 ): ReadonlyArray<string> | undefined => {
   if (request === undefined || from === undefined || request.typeUrl !== to.typeUrl) return undefined
   const { after, before, dropped, listed } = request
-  if (sizeOf(from) !== HashMap.size(before) || sizeOf(to) !== HashMap.size(after)) return undefined
+  if (sizeOf(from) !== before.size || sizeOf(to) !== after.size) return undefined
   if (listed.length + dropped.length >= sizeOf(from) + sizeOf(to)) return undefined
   const names = Array.from(new Set([...listed, ...dropped]))
   let difference = 0
@@ -212,7 +213,7 @@ export class InterestIndex<A> {
     const isWanted = (each: string): boolean => VirtualHostDiscovery.matches(name, each) && this.isNamed(typeUrl, each)
     for (const [each] of this.#types.get(typeUrl)?.named ?? noItems) if (isWanted(each)) return true
     for (const item of this.#unfinished.keys()) {
-      for (const each of HashMap.keys(this.#of(item, typeUrl)?.names ?? noNames)) if (isWanted(each)) return true
+      for (const each of (this.#of(item, typeUrl)?.names ?? noNames).keys()) if (isWanted(each)) return true
     }
     return false
   }
@@ -271,7 +272,7 @@ export class InterestIndex<A> {
 
   #names(item: A, typeUrl: string, name: string): boolean {
     const interest = this.#of(item, typeUrl)
-    return interest !== undefined && HashMap.has(interest.names, name)
+    return interest !== undefined && interest.names.has(name)
   }
 
   #subscribersOf(typeUrl: string): Subscribers<A> {
@@ -296,14 +297,14 @@ export class InterestIndex<A> {
     for (const { changed, from, to, typeUrl } of changes) {
       const subscribers = this.#subscribersOf(typeUrl)
       const { all, named } = subscribers
-      for (const name of changed ?? HashMap.keys(from?.names ?? noNames)) {
-        if (to === undefined || !HashMap.has(to.names, name)) drop(subscribers, name, item)
+      for (const name of changed ?? (from?.names ?? noNames).keys()) {
+        if (to === undefined || !to.names.has(name)) drop(subscribers, name, item)
         if (--left > 0) continue
         left = most
         yield
       }
-      for (const name of changed ?? HashMap.keys(to?.names ?? noNames)) {
-        if (changed !== undefined && (to === undefined || !HashMap.has(to.names, name))) continue
+      for (const name of changed ?? (to?.names ?? noNames).keys()) {
+        if (changed !== undefined && (to === undefined || !to.names.has(name))) continue
         const those = named.get(name)
         if (those === undefined) {
           named.set(name, new Set([item]))

@@ -9,7 +9,6 @@
  * @since 0.1.0
  */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
-import * as HashSet from "effect/HashSet"
 import * as LedsCollections from "../resource/LedsCollections.js"
 import type { Resource } from "../resource/Resource.js"
 import * as Steps from "../Steps.js"
@@ -19,6 +18,7 @@ import type { Draft } from "./StreamState.js"
 import { find, put } from "./StreamState.js"
 import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
+import type * as NameSet from "./NameSet.js"
 
 /**
  * Sends the subscribed collections of the answered assignments again.
@@ -32,7 +32,7 @@ export const sendMembers = (
   assignments: Subscription,
   fresh: ReadonlyArray<Resource>
 ): Steps.Steps<void> | undefined => {
-  if (HashSet.size(assignments.requested) === 0) return undefined
+  if (assignments.requested.size === 0) return undefined
   const members = find(self, ResourceType.LbEndpoint.typeUrl)
   if (members?.collections === undefined) return undefined
   // The first response has everything that the client does not hold.
@@ -45,15 +45,15 @@ const sendAgain = function* (
   { requested }: Subscription,
   fresh: ReadonlyArray<Resource>,
   members: Subscription,
-  globs: HashSet.HashSet<string>
+  globs: NameSet.NameSet
 ): Steps.Steps<void> {
   const again: Array<string> = []
   let count = 0
   for (const { name, value } of fresh) {
     if (++count % Steps.atOnce === 0) yield
     // ★ An assignment that only changed needs nothing: Envoy keeps its subscriptions to the same collections.
-    if (!HashSet.has(requested, name)) continue
-    for (const glob of LedsCollections.namedIn(value)) if (HashSet.has(globs, glob)) again.push(glob)
+    if (!requested.has(name)) continue
+    for (const glob of LedsCollections.namedIn(value)) if (globs.has(glob)) again.push(glob)
   }
   if (again.length === 0) return
   const next = Subscriptions.draft(members)

@@ -4,9 +4,9 @@
  *
  * @since 0.1.0
  */
-import * as HashMap from "effect/HashMap"
 import type { Request } from "../wire/Request.js"
 import { askedNames, type Subscription } from "./Subscription.js"
+import * as NameTable from "./NameTable.js"
 
 /**
  * A request that lists names, and the names of the type before and after it.
@@ -21,11 +21,11 @@ export interface NamesChange {
   readonly isAnsweredAgain: boolean
   /** A superset of the names that the request unsubscribed from. */
   readonly dropped: ReadonlyArray<string>
-  readonly before: HashMap.HashMap<string, unknown>
-  readonly after: HashMap.HashMap<string, unknown>
+  readonly before: NameTable.NameTable<unknown>
+  readonly after: NameTable.NameTable<unknown>
 }
 
-const noNames = HashMap.empty<string, unknown>()
+const noNames = NameTable.empty<unknown>()
 const noList: ReadonlyArray<string> = []
 
 /**
@@ -53,7 +53,7 @@ export const of = (request: Request, known: Subscription | undefined, asked: Sub
  * @since 0.1.0
  */
 export const isSubscribed = ({ after, before }: NamesChange, name: string): boolean =>
-  !HashMap.has(before, name) && HashMap.has(after, name)
+  !before.has(name) && after.has(name)
 
 /**
  * Whether the request unsubscribed from a name.
@@ -61,7 +61,7 @@ export const isSubscribed = ({ after, before }: NamesChange, name: string): bool
  * @since 0.1.0
  */
 export const isUnsubscribed = ({ after, before }: NamesChange, name: string): boolean =>
-  HashMap.has(before, name) && !HashMap.has(after, name)
+  before.has(name) && !after.has(name)
 
 /**
  * Whether the client waits for an answer for a listed name.
@@ -69,4 +69,4 @@ export const isUnsubscribed = ({ after, before }: NamesChange, name: string): bo
  * @since 0.1.0
  */
 export const isAsked = (self: NamesChange, name: string): boolean =>
-  self.isAnsweredAgain ? HashMap.has(self.after, name) : isSubscribed(self, name)
+  self.isAnsweredAgain ? self.after.has(name) : isSubscribed(self, name)

@@ -19,7 +19,6 @@
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
-import * as Option from "effect/Option"
 import * as Collection from "../protocol/Collection.js"
 import * as CollectionIndex from "../resource/CollectionIndex.js"
 import * as Cursor from "../resource/Cursor.js"
@@ -29,11 +28,11 @@ import * as ResourceSet from "../resource/ResourceSet.js"
 import * as VirtualHostDiscovery from "../resource/VirtualHostDiscovery.js"
 import * as Steps from "../Steps.js"
 import type { Protocol } from "../wire/Request.js"
-import * as RequestedNames from "./RequestedNames.js"
 import type { Draft, Output, ServerStream } from "./StreamState.js"
 import { find, put } from "./StreamState.js"
 import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
+import * as NameSet from "./NameSet.js"
 
 /** Most waiting names of a type on one stream, because each step searches them. Further names are answered at once. */
 const mostOnDemand = 1_000
@@ -75,7 +74,7 @@ export const missing = function* (
 export const isHeld = (self: Subscription, name: string): boolean => {
   const { cursor, names, pendingRemovals } = self
   if (pendingRemovals.has(name)) return true
-  if (!Subscriptions.isWild(self)) return Option.exists(HashMap.get(names, name), (content) => content !== "")
+  if (!Subscriptions.isWild(self)) return (names.get(name) ?? "") !== ""
   return cursor !== undefined && HashMap.has(cursor.fingerprints, Cursor.nameAt(cursor, name))
 }
 
@@ -88,7 +87,7 @@ export const wait = (self: Subscription, names: ReadonlyArray<string>, until: nu
   let onDemand = self.onDemand
   for (const name of names) {
     if (HashMap.size(onDemand) >= mostOnDemand) break
-    if (!HashSet.has(self.requested, name) || HashMap.has(onDemand, name) || isHeld(self, name)) continue
+    if (!self.requested.has(name) || HashMap.has(onDemand, name) || isHeld(self, name)) continue
     onDemand = HashMap.set(onDemand, name, until)
   }
   return withOnDemand(self, onDemand)
@@ -122,7 +121,7 @@ export const waitQuoted = function* (
   }
   if (names.length === 0) return self
   const next = Subscriptions.draft(self)
-  next.requested = yield* RequestedNames.withNames(self.requested, names)
+  next.requested = yield* NameSet.addAllInSteps(self.requested, names)
   return wait(next, names, until)
 }
 
@@ -142,16 +141,16 @@ export const of = (
   protocol: Protocol,
   { onDemand, requested }: Subscription,
   newest: ResourceSet.ResourceSet
-): { readonly names: HashSet.HashSet<string>; readonly until: number } | undefined => {
+): { readonly names: NameSet.NameSet; readonly until: number } | undefined => {
   if (HashMap.size(onDemand) === 0) return undefined
-  let names = Subscriptions.noNameSet
+  const names: Array<string> = []
   let until = Number.POSITIVE_INFINITY
   for (const [name, at] of onDemand) {
-    if (!HashSet.has(requested, name) || isIn(protocol, newest, name)) continue
-    names = HashSet.add(names, name)
+    if (!requested.has(name) || isIn(protocol, newest, name)) continue
+    names.push(name)
     until = Math.min(until, at)
   }
-  return HashSet.size(names) === 0 ? undefined : { names, until }
+  return names.length === 0 ? undefined : { names: NameSet.fromIterable(names), until }
 }
 
 /**
@@ -160,9 +159,7 @@ export const of = (
  * @since 0.1.0
  */
 export const except = ({ onDemand, requested }: Subscription, names: ReadonlyArray<string>): ReadonlyArray<string> =>
-  HashMap.size(onDemand) === 0
-    ? names
-    : names.filter((name) => HashSet.has(requested, name) || !HashMap.has(onDemand, name))
+  HashMap.size(onDemand) === 0 ? names : names.filter((name) => requested.has(name) || !HashMap.has(onDemand, name))
 
 /**
  * Whether the answer for a name waits.
@@ -221,7 +218,7 @@ export const ofGroup = function* (self: Draft, isMoved: boolean, now: number): S
   if (missingWait === undefined) return outputs
   for (const each of self.subscriptions) {
     const left = isMoved ? withOnDemand(each, Subscriptions.noneOnDemand) : each
-    const lacking = yield* missing(self, each.typeUrl, HashMap.keys(Subscriptions.askedNames(each)))
+    const lacking = yield* missing(self, each.typeUrl, Subscriptions.askedNames(each).keys())
     const names = yield* Steps.filter(lacking, (name) => !HashMap.has(left.onDemand, name))
     self.subscriptions = put(self.subscriptions, wait(left, names, now + missingWait))
     if (names.length > 0) outputs.push({ _tag: "Missing", typeUrl: each.typeUrl, names })

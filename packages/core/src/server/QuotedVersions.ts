@@ -4,8 +4,6 @@
  * @since 0.1.0
  */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
-import * as HashMap from "effect/HashMap"
-import * as HashSet from "effect/HashSet"
 import * as ChangeLog from "../resource/ChangeLog.js"
 import type * as HeldVersions from "../resource/HeldVersions.js"
 import type { Resource } from "../resource/Resource.js"
@@ -15,6 +13,7 @@ import * as AskedAliases from "./AskedAliases.js"
 import type { Sorted } from "./ReturningClient.js"
 import * as Subscriptions from "./Subscription.js"
 import type { Subscription } from "./Subscription.js"
+import type * as NameSet from "./NameSet.js"
 
 /** Stops at the first one: there may be a hundred thousand. */
 const isSome = (names: Iterable<string>, is: (name: string) => boolean): boolean => {
@@ -42,8 +41,7 @@ export const quotedInVain = function* (
     const own = ResourceSet.get(set, name)
     return own !== undefined && before.isHeld(own)
   }
-  const mayHaveOthers =
-    sorted?.mayHaveOthers ?? (!wild && isSome(HashMap.keys(self.names), (name) => !isQuotedItself(name)))
+  const mayHaveOthers = sorted?.mayHaveOthers ?? (!wild && isSome(self.names.keys(), (name) => !isQuotedItself(name)))
   let count = 0
   for (const [name, version] of before.others) {
     if (++count % Steps.atOnce === 0) yield
@@ -52,7 +50,7 @@ export const quotedInVain = function* (
     const resource = ResourceSet.find(set, name)
     // A name requested again is answered anyway, and the client dropped an unsubscribed resource, unless it holds that by an
     // alias or a wildcard.
-    if (HashSet.has(self.resendEvenIfHeld, name)) {
+    if (self.resendEvenIfHeld.has(name)) {
       const isDone = Subscriptions.hasName(self, name)
         ? resource === undefined || resource.name === name
         : !wild && !mayHaveOthers
@@ -80,7 +78,7 @@ export const quotedInVain = function* (
 export const holds = (self: Subscription, before: HeldVersions.Comparison, name: string, resource: Resource): boolean =>
   (before.isHeld(resource) || isQuoted(before, name, resource) || isQuotedByAlias(before, resource)) &&
   !self.resendAll &&
-  !HashSet.has(self.resendEvenIfHeld, name)
+  !self.resendEvenIfHeld.has(name)
 
 /**
  * Whether the client may not know that a name leads to a resource that it holds. Then it would wait, or keep the earlier
@@ -90,7 +88,7 @@ export const holds = (self: Subscription, before: HeldVersions.Comparison, name:
  */
 export const mayNotKnow = (
   self: Subscription,
-  requested: HashSet.HashSet<string>,
+  requested: NameSet.NameSet,
   set: ResourceSet.ResourceSet,
   before: HeldVersions.Comparison,
   heldMore: boolean
@@ -99,9 +97,9 @@ export const mayNotKnow = (
   let isOther = heldMore ? true : undefined
   return (name, resource) => {
     if (name === resource.name ? before.isHeld(resource) : isQuoted(before, name, resource)) return false
-    if (Subscriptions.isWild(self) || HashSet.size(requested) < HashMap.size(self.names)) return true
+    if (Subscriptions.isWild(self) || requested.size < self.names.size) return true
     // Names were requested again or unsubscribed, perhaps those by which the client had it: it may have forgotten it.
-    if (HashSet.size(self.resendEvenIfHeld) > 0) return true
+    if (self.resendEvenIfHeld.size > 0) return true
     many ??= ledToTwice(requested, set)
     if (many.has(resource)) return true
     // The host may have matched a better domain before, whose virtual host was removed.

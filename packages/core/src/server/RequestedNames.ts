@@ -6,7 +6,6 @@
  * @since 0.1.0
  */
 import * as HashMap from "effect/HashMap"
-import * as HashSet from "effect/HashSet"
 import * as Option from "effect/Option"
 import * as Cursor from "../resource/Cursor.js"
 import * as Steps from "../Steps.js"
@@ -17,29 +16,12 @@ import {
   isWild,
   hasName,
   noNameSet,
-  noNames,
   type PendingRemoval,
   type Subscription,
   draft
 } from "./Subscription.js"
-
-/**
- * The set with more names. It is copied once: a copy per name would make hundreds of megabytes of garbage for 100 000 names.
- *
- * @since 0.1.0
- */
-export const withNames = function* (
-  set: HashSet.HashSet<string>,
-  names: Iterable<string>
-): Steps.Steps<HashSet.HashSet<string>> {
-  const copy = HashSet.beginMutation(set)
-  let count = 0
-  for (const name of names) {
-    HashSet.add(copy, name)
-    if (++count % Steps.atOnce === 0) yield
-  }
-  return HashSet.endMutation(copy)
-}
+import * as NameSet from "./NameSet.js"
+import * as NameTable from "./NameTable.js"
 
 /**
  * Subscribes to names. They are answered even if the client has them.
@@ -48,10 +30,11 @@ export const withNames = function* (
  */
 export const addNames = (self: Draft, names: ReadonlyArray<string>): void => {
   if (names.length === 0) return
+  const isFirst = self.names.size === 0 && self.requested.size === 0
   const next = new HeldNamesDraft(self.names)
   for (const name of names) next.setNew(name)
   self.names = next.end()
-  self.requested = Steps.toEnd(withNames(self.requested, names))
+  self.requested = isFirst ? NameSet.ofTable(self.names) : NameSet.addAll(self.requested, names)
 }
 
 /**
@@ -68,9 +51,7 @@ export const removeNames = (self: Draft, names: ReadonlyArray<string>): void => 
   // Under a wildcard the answer says whether that covers the name. Whether its resource is made on demand does not matter.
   if (HashMap.size(self.onDemand) > 0) self.onDemand = HashMap.removeMany(self.onDemand, names)
   if (isWild(self)) return
-  const requested = HashSet.beginMutation(self.requested)
-  for (const name of names) HashSet.remove(requested, name)
-  self.requested = HashSet.endMutation(requested)
+  self.requested = NameSet.removeAll(self.requested, names)
 }
 
 /**
@@ -82,9 +63,9 @@ export const keepAlias = (self: Draft, alias: string): void => {
   const { cursor, names } = self
   if (cursor === undefined || isWild(self)) return
   const own = Cursor.nameAt(cursor, alias)
-  const held = Option.getOrElse(HashMap.get(names, alias), () => "")
-  if (own !== alias && held !== "" && Option.contains(HashMap.get(names, own), "")) {
-    self.names = HashMap.set(names, own, held)
+  const held = names.get(alias) ?? ""
+  if (own !== alias && held !== "" && names.get(own) === "") {
+    self.names = NameTable.set(names, own, held)
   }
 }
 
@@ -114,7 +95,7 @@ export const keepHeld = function* (self: Draft, held: Cursor.Cursor, names: Iter
  */
 export const dropWildcard = function* (self: Draft): Steps.Steps<void> {
   const held = self.cursor
-  if (isWild(self) && held !== undefined) yield* keepHeld(self, held, HashMap.keys(self.names))
+  if (isWild(self) && held !== undefined) yield* keepHeld(self, held, self.names.keys())
   yield* endWildcard(self)
 }
 
@@ -146,7 +127,10 @@ export const endWildcard = function* (self: Draft): Steps.Steps<void> {
   if (self.wildcard === "none") return
   if (isWild(self)) self.pendingRemovals = yield* withoutWildcard(self, self.pendingRemovals)
   self.wildcard = "none"
-  self.requested = yield* withNames(noNameSet, yield* Steps.filter(self.requested, (name) => hasName(self, name)))
+  self.requested = yield* NameSet.addAllInSteps(
+    noNameSet,
+    yield* Steps.filter(self.requested, (name) => hasName(self, name))
+  )
 }
 
 /**
@@ -168,13 +152,13 @@ export const addWildcard = function* (self: Draft): Steps.Steps<void> {
     self.pendingRemovals = forgotten(self.pendingRemovals)
     return
   }
-  const fingerprints = new HeldNamesDraft(noNames)
+  const fingerprints = HashMap.beginMutation(HashMap.empty<string, string>())
   let count = 0
   for (const [name, fingerprint] of self.names) {
     if (++count % Steps.atOnce === 0) yield
-    if (fingerprint !== "") fingerprints.set(Cursor.nameAt(self.cursor, name), fingerprint)
+    if (fingerprint !== "") HashMap.set(fingerprints, Cursor.nameAt(self.cursor, name), fingerprint)
   }
-  self.cursor = Cursor.again(self.cursor, fingerprints.end())
+  self.cursor = Cursor.again(self.cursor, HashMap.endMutation(fingerprints))
 }
 
 /**
@@ -184,7 +168,7 @@ export const addWildcard = function* (self: Draft): Steps.Steps<void> {
  */
 export const resendHeld = (self: Draft, names: Iterable<string>): void => {
   if (self.initial.size === 0) return
-  self.resendEvenIfHeld = Steps.toEnd(withNames(self.resendEvenIfHeld, names))
+  self.resendEvenIfHeld = NameSet.addAll(self.resendEvenIfHeld, names)
 }
 
 /**
@@ -199,10 +183,10 @@ export const effort = (name: string): number => 1 + (name.length >>> 7)
  *
  * @since 0.1.0
  */
-export const notYet = (self: Subscription, names: HashSet.HashSet<string>): Subscription => {
-  if (HashSet.size(names) === 0) return self
+export const notYet = (self: Subscription, names: NameSet.NameSet): Subscription => {
+  if (names.size === 0) return self
   const next = draft(self)
-  next.requested = HashSet.difference(self.requested, names)
+  next.requested = NameSet.removeAll(self.requested, names)
   return next
 }
 
@@ -214,9 +198,8 @@ export const notYet = (self: Subscription, names: HashSet.HashSet<string>): Subs
 export const inPart = function* (
   self: Subscription,
   most: number
-): Steps.Steps<readonly [part: Subscription, rest: HashSet.HashSet<string>]> {
+): Steps.Steps<readonly [part: Subscription, rest: NameSet.NameSet]> {
   const part = draft(self)
-  const rest = HashSet.beginMutation(self.requested)
   const now: Array<string> = []
   let left = most
   for (const name of self.requested) {
@@ -224,13 +207,9 @@ export const inPart = function* (
     left -= effort(name)
     now.push(name)
   }
-  let count = 0
-  for (const name of now) {
-    HashSet.remove(rest, name)
-    if (++count % Steps.atOnce === 0) yield
-  }
-  part.requested = yield* withNames(noNameSet, now)
-  return [part, HashSet.endMutation(rest)]
+  const rest = yield* NameSet.removeAllInSteps(self.requested, now)
+  part.requested = yield* NameSet.addAllInSteps(noNameSet, now)
+  return [part, rest]
 }
 
 /**
@@ -239,9 +218,6 @@ export const inPart = function* (
  *
  * @since 0.1.0
  */
-export const joined = (one: HashSet.HashSet<string>, other: HashSet.HashSet<string>): HashSet.HashSet<string> => {
-  const isOneSmaller = HashSet.size(one) < HashSet.size(other)
-  let all = isOneSmaller ? other : one
-  for (const name of isOneSmaller ? one : other) all = HashSet.add(all, name)
-  return all
+export const joined = (one: NameSet.NameSet, other: NameSet.NameSet): NameSet.NameSet => {
+  return one.size < other.size ? NameSet.addAll(other, one) : NameSet.addAll(one, other)
 }

@@ -5,10 +5,11 @@
  */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as HashMap from "effect/HashMap"
-import * as HashSet from "effect/HashSet"
 import * as HeldVersions from "../resource/HeldVersions.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
 import * as Steps from "../Steps.js"
+import type * as NameSet from "./NameSet.js"
+import type { NameTable } from "./NameTable.js"
 
 /**
  * A subscription before its first answer.
@@ -18,9 +19,9 @@ import * as Steps from "../Steps.js"
 export interface Returning {
   readonly typeUrl: string
   readonly initial: HeldVersions.HeldVersions
-  readonly names: HashMap.HashMap<string, unknown>
-  readonly resendEvenIfHeld: HashSet.HashSet<string>
-  readonly requested: HashSet.HashSet<string>
+  readonly names: NameTable<unknown>
+  readonly resendEvenIfHeld: NameSet.NameSet
+  readonly requested: NameSet.NameSet
 }
 
 /**
@@ -60,15 +61,15 @@ export const sort = function* (
   let asked = 0
   let heldMore = false
   let looked = 0
-  if (!wild && !HashMap.isEmpty(names)) {
+  if (!wild && names.size > 0) {
     for (const { name } of yield* held()) {
-      if (HashMap.has(names, name) && !others.has(name)) asked++
+      if (names.has(name) && !others.has(name)) asked++
       if (++looked % Steps.atOnce === 0) yield
     }
   }
   for (const [name, version] of others) {
     if (++looked % Steps.atOnce === 0) yield
-    const isAsked = HashMap.has(names, name)
+    const isAsked = names.has(name)
     if (isAsked) asked++
     if ((isElsewhere ? ResourceSet.find(set, name) : ResourceSet.get(set, name)) !== undefined) continue
     dropped.add(name)
@@ -76,11 +77,11 @@ export const sort = function* (
     // ★ Envoy also quotes openers and missing hosts, without a version. It holds nothing under them.
     if (isHost && version === "") continue
     // A requested name is answered, which includes its removal. The answer for a host is another one.
-    if (HashSet.has(requested, name) && !(isHost && isAsked)) continue
-    if (!HashSet.has(resendEvenIfHeld, name)) gone.push(name)
+    if (requested.has(name) && !(isHost && isAsked)) continue
+    if (!resendEvenIfHeld.has(name)) gone.push(name)
     else if (!isAsked) unsubscribed.push(name)
   }
-  const mayHaveOthers = !wild && asked < HashMap.size(names)
+  const mayHaveOthers = !wild && asked < names.size
   if (mayHaveOthers || wild) for (const name of unsubscribed) gone.push(name)
   const versions = yield* HeldVersions.without(initial, dropped, dropped.size)
   return { versions, gone, mayHaveOthers, heldMore }

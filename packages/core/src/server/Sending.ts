@@ -5,7 +5,6 @@
  */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as HashMap from "effect/HashMap"
-import * as HashSet from "effect/HashSet"
 import * as Option from "effect/Option"
 import type { Cursor } from "../resource/Cursor.js"
 import { isSame } from "../resource/Cursor.js"
@@ -40,6 +39,7 @@ import { isLate } from "./TypeOrder.js"
 import type { Selection } from "./TypeTurn.js"
 import { isAnyGone, select, selectWithRemovals } from "./TypeTurn.js"
 import { openAgain } from "./VirtualHostOpeners.js"
+import * as NameSet from "./NameSet.js"
 
 /** Whether every subscription is up to date. */
 const isUpToDate = (self: ServerStream, group: ResourceGroup): boolean => {
@@ -49,7 +49,7 @@ const isUpToDate = (self: ServerStream, group: ResourceGroup): boolean => {
       each.cursor === undefined ||
       !isSame(each.cursor, set.cursor) ||
       each.mustReply ||
-      HashSet.size(each.requested) > 0 ||
+      each.requested.size > 0 ||
       each.pendingRemovals.size > 0
     )
       return false
@@ -167,11 +167,11 @@ const noneDeparted: ReadonlyArray<string> = []
 const except = (
   names: ReadonlyArray<string>,
   openers: ReadonlyArray<string>,
-  deferred: HashSet.HashSet<string>
+  deferred: NameSet.NameSet
 ): ReadonlyArray<string> => {
-  if (openers.length + HashSet.size(deferred) === 0) return names
+  if (openers.length + deferred.size === 0) return names
   const isOpener = new Set(openers)
-  return names.filter((name) => !isOpener.has(name) && !HashSet.has(deferred, name))
+  return names.filter((name) => !isOpener.has(name) && !deferred.has(name))
 }
 
 /** Takes a turn and makes its response; `undefined` if there is nothing to send after all. */
@@ -193,7 +193,7 @@ const take = function* (self: Draft, selection: Selection, now: number): Steps.S
   const most = isWhole ? Number.POSITIVE_INFINITY : namesPerResponse
   const asked = RequestedNames.notYet(returning, deferred)
   const [part, rest] =
-    HashSet.size(asked.requested) <= most ? [asked, Subscriptions.noNameSet] : yield* RequestedNames.inPart(asked, most)
+    asked.requested.size <= most ? [asked, Subscriptions.noNameSet] : yield* RequestedNames.inPart(asked, most)
   const [next, answer, fresh] = yield* protocol === "StateOfTheWorld"
     ? StateOfTheWorld.flush(part, input)
     : Incremental.flush(part, input, openers, returned)
@@ -204,14 +204,14 @@ const take = function* (self: Draft, selection: Selection, now: number): Steps.S
       ? answer
       : yield* ResponseParts.removing(answer, departed, departedPerAnswered * namesPerResponse, maxResponseBytes)
   // A turn that needs two responses sends the second one before types that refer to it; but not a third.
-  const isHalf = HashSet.size(next.requested) > 0 && !self.round.turned.includes(subscription.typeUrl)
+  const isHalf = next.requested.size > 0 && !self.round.turned.includes(subscription.typeUrl)
   if (part !== returning) {
     next.requested = RequestedNames.joined(RequestedNames.joined(rest, deferred), next.requested)
     // For the remaining names it is still open whether the client holds their resources.
     next.initial = returning.initial
     next.resendEvenIfHeld = subscription.resendEvenIfHeld
   }
-  for (const name of openers) next.sentOpeners = HashSet.add(next.sentOpeners, name)
+  if (openers.length > 0) next.sentOpeners = NameSet.addAll(next.sentOpeners, openers)
   // After a response in parts, the renewal is a response of its own.
   const renews = isRenewal && made !== undefined && made.next === undefined
   // TTLs that start with this response are not due at once.
@@ -314,10 +314,10 @@ const nextPart = (self: Draft, now: number): Output | undefined => {
     if (subscription !== undefined && part !== undefined) {
       const sent = Subscriptions.draft(subscription)
       // ★ If this part removes a name that was requested meanwhile, that is its answer. The answer for a host is another one.
-      if (HashSet.size(sent.requested) > 0 && !ResourceType.isOf(next.typeUrl, ResourceType.VirtualHost)) {
+      if (sent.requested.size > 0 && !ResourceType.isOf(next.typeUrl, ResourceType.VirtualHost)) {
         const set = ResourceGroups.set(self.group ?? ResourceGroups.empty, next.typeUrl)
         const isGone = (name: string) => ResourceSet.find(set, name) === undefined
-        for (const name of part.removed) if (isGone(name)) sent.requested = HashSet.remove(sent.requested, name)
+        sent.requested = NameSet.removeAll(sent.requested, part.removed.filter(isGone))
       }
       return emit(self, undefined, sent, part, update, now)
     }

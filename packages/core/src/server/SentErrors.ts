@@ -9,7 +9,6 @@
  * @since 0.1.0
  */
 import * as HashMap from "effect/HashMap"
-import * as HashSet from "effect/HashSet"
 import * as Option from "effect/Option"
 import * as Collection from "../protocol/Collection.js"
 import * as StatusCode from "../protocol/StatusCode.js"
@@ -23,6 +22,8 @@ import type { Draft, ServerStream } from "./StreamState.js"
 import { put } from "./StreamState.js"
 import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
+import * as NameSet from "./NameSet.js"
+import type { NameTable } from "./NameTable.js"
 
 /**
  * Nothing was told.
@@ -32,15 +33,15 @@ import * as Subscriptions from "./Subscription.js"
 export const none: ServerStream["errors"] = new Map()
 
 const noErrors = HashMap.empty<string, Resource>()
-const noNames = HashSet.empty<string>()
+const noNames = NameSet.empty
 
 /** Most errors in one response. */
 const maxErrors = 256
 
-const isWanted = (names: HashMap.HashMap<string, unknown>, { collections }: Subscription, name: string): boolean => {
-  if (HashMap.has(names, name)) return true
+const isWanted = (names: NameTable<unknown>, { collections }: Subscription, name: string): boolean => {
+  if (names.has(name)) return true
   const collection = collections === undefined ? undefined : Collection.of(name)
-  return collection !== undefined && collections !== undefined && HashSet.has(collections.globs, collection)
+  return collection !== undefined && collections !== undefined && collections.globs.has(collection)
 }
 
 /** Whether the client has a resource of this name that is still to be removed. */
@@ -72,7 +73,7 @@ const due = (
     const { error, fingerprint, name } = resource
     if (error === undefined || !isWanted(names, subscription, name)) continue
     const isKnown = Option.exists(HashMap.get(told, name), (before) => before.fingerprint === fingerprint)
-    if (isKnown && !HashSet.has(requested, name)) continue
+    if (isKnown && !requested.has(name)) continue
     if (errors.length === maxErrors || (isAway(resource) && isHeld(subscription, name))) isAnyWaiting = true
     else errors.push(resource)
   }
@@ -100,19 +101,23 @@ export const owe = (self: Draft, group: ResourceGroup): boolean => {
     const { errors, isAnyWaiting } = due(self, subscription, subscription.requested, set)
     const next = Subscriptions.draft(subscription)
     if (errors.length > 0) next.mustReply = true
-    let kept = told?.kept ?? noNames
+    const before = told?.kept ?? noNames
+    const over: Array<string> = []
+    const lost: Array<string> = []
     const left = HashMap.filter(told?.errors ?? noErrors, (_, name) => {
       return isWanted(names, subscription, name) && ResourceSet.get(set, name)?.error !== undefined
     })
-    for (const name of kept) {
+    for (const name of before) {
       const error = ResourceSet.get(set, name)
       const isAsked = Subscriptions.isWild(subscription) || isWanted(names, subscription, name)
       if (isAsked && error?.error !== undefined && !isAway(error)) continue
       // ★ It is not there, and no error that lets the client keep it: only now does the client lose it.
       const isGone = ResourceSet.get(ResourceGroups.set(group, typeUrl), name) === undefined
-      if (isAsked && isGone) next.requested = HashSet.add(next.requested, name)
-      kept = HashSet.remove(kept, name)
+      if (isAsked && isGone) lost.push(name)
+      over.push(name)
     }
+    next.requested = NameSet.addAll(next.requested, lost)
+    const kept = NameSet.removeAll(before, over)
     const isChanged = next.mustReply !== subscription.mustReply || next.requested !== subscription.requested
     if (isChanged) self.subscriptions = put(self.subscriptions, next)
     isOwed ||= isChanged
@@ -137,11 +142,11 @@ export const send = (self: Draft, before: Subscription, after: Subscription, res
   const { errors, isAnyWaiting } = due(self, after, before.requested, set)
   const isKept = (name: string): boolean => {
     const error = ResourceSet.get(set, name)
-    return error?.error !== undefined && !isAway(error) && !HashSet.has(before.requested, name)
+    return error?.error !== undefined && !isAway(error) && !before.requested.has(name)
   }
   if (errors.length === 0 && !removed.some(isKept)) return response
   const all = HashMap.union(told.errors, HashMap.fromIterable(errors.map((each) => [each.name, each] as const)))
-  const kept = HashSet.union(told.kept, removed.filter(isKept))
+  const kept = NameSet.addAll(told.kept, removed.filter(isKept))
   self.errors = new Map(self.errors).set(typeUrl, { ...told, errors: all, kept, isAnyWaiting })
   return Responses.make({
     ...response,

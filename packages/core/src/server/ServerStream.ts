@@ -11,8 +11,6 @@
  * @since 0.1.0
  */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
-import * as HashMap from "effect/HashMap"
-import * as HashSet from "effect/HashSet"
 import * as DynamicParameters from "../protocol/DynamicParameters.js"
 import * as ClientView from "../resource/ClientView.js"
 import { isSame } from "../resource/Cursor.js"
@@ -32,6 +30,7 @@ import type { Draft, Options, PhaseOptions, ServerStream, Step } from "./StreamS
 import { draft, never, none, put } from "./StreamState.js"
 import type { Rejected, Sent, Subscription, Wildcard } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
+import * as NameTable from "./NameTable.js"
 
 export type {
   IgnoredReason,
@@ -146,7 +145,7 @@ const manyAnswers = 256
  * @since 0.1.0
  */
 export const isAnsweringInParts = (self: ServerStream): boolean =>
-  self.parts !== undefined || self.subscriptions.some(({ requested }) => HashSet.size(requested) > manyAnswers)
+  self.parts !== undefined || self.subscriptions.some(({ requested }) => requested.size > manyAnswers)
 
 /**
  * Most names of a type in {@link status}. Of further names it has only the number.
@@ -158,9 +157,9 @@ export const maxNamed = 100
 /** Most characters of a name in the status. Clients may choose names of any length. */
 const longestNamed = 256
 
-const firstOf = (names: HashMap.HashMap<string, unknown>): ReadonlyArray<string> => {
+const firstOf = (names: NameTable.NameTable<unknown>): ReadonlyArray<string> => {
   const first: Array<string> = []
-  for (const name of HashMap.keys(names)) {
+  for (const name of names.keys()) {
     if (first.length === maxNamed) break
     first.push(name.slice(0, longestNamed))
   }
@@ -195,7 +194,7 @@ export const status = (self: ServerStream): ReadonlyArray<Status> =>
   self.subscriptions.map((subscription) => ({
     typeUrl: subscription.typeUrl,
     wildcard: subscription.wildcard,
-    names: HashMap.size(Subscriptions.askedNames(subscription)),
+    names: Subscriptions.askedNames(subscription).size,
     named: firstOf(Subscriptions.askedNames(subscription)),
     sent: subscription.sent,
     acked: subscription.acked,
@@ -221,7 +220,7 @@ export interface Interest {
   /** Whether every change of the type concerns the stream. */
   readonly everything: boolean
   /** Otherwise only changes of these names and of members of these collections do. The same map as long as they are the same. */
-  readonly names: HashMap.HashMap<string, unknown>
+  readonly names: NameTable.NameTable<unknown>
 }
 
 /**
@@ -238,8 +237,8 @@ export const interests = (self: ServerStream): ReadonlyArray<Interest> => {
     if (ResourceType.isOf(typeUrl, ResourceType.VirtualHost) && wildcard !== "none" && !wildcardEnabled) {
       const routes = ResourceType.besides(typeUrl, ResourceType.RouteConfiguration)
       const at = found.findIndex((interest) => interest.typeUrl === routes)
-      if (at < 0) found.push({ typeUrl: routes, everything: true, names: HashMap.empty() })
-      else found[at] = { typeUrl: routes, everything: true, names: found[at]?.names ?? HashMap.empty() }
+      if (at < 0) found.push({ typeUrl: routes, everything: true, names: NameTable.empty() })
+      else found[at] = { typeUrl: routes, everything: true, names: found[at]?.names ?? NameTable.empty() }
     }
   }
   return found

@@ -4,8 +4,6 @@
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol
  * @since 0.1.0
  */
-import * as HashMap from "effect/HashMap"
-import * as HashSet from "effect/HashSet"
 import * as Cursor from "../resource/Cursor.js"
 import type { Resource } from "../resource/Resource.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
@@ -22,6 +20,7 @@ import * as SharedResponse from "./SharedResponse.js"
 import * as Subscriptions from "./Subscription.js"
 import type { Subscription } from "./Subscription.js"
 import type * as SubscriptionChanges from "./SubscriptionChanges.js"
+import * as NameSet from "./NameSet.js"
 
 const unique = (resources: Iterable<Resource>): ReadonlyArray<Resource> => {
   const byName = new Map<string, Resource>()
@@ -32,21 +31,7 @@ const unique = (resources: Iterable<Resource>): ReadonlyArray<Resource> => {
 /** With more names than this, the smaller of names and set is searched. */
 const manyNames = 1_000
 
-type Names = Pick<ReadonlySet<string>, "has" | "size"> & Iterable<string>
-
-const namesOf = (names: HashMap.HashMap<string, unknown>): Names => ({
-  size: HashMap.size(names),
-  has: (name) => HashMap.has(names, name),
-  [Symbol.iterator]: () => HashMap.keys(names)[Symbol.iterator]()
-})
-
-const requestedOf = (requested: HashSet.HashSet<string>): Names => ({
-  size: HashSet.size(requested),
-  has: (name) => HashSet.has(requested, name),
-  [Symbol.iterator]: () => requested[Symbol.iterator]()
-})
-
-const named = function* (set: ResourceSet.ResourceSet, names: Names): Steps.Steps<Array<Resource>> {
+const named = function* (set: ResourceSet.ResourceSet, names: NameSet.NameSet): Steps.Steps<Array<Resource>> {
   if (names.size > manyNames && names.size > ResourceSet.size(set)) {
     return yield* Steps.filter(yield* ResourceSet.listing(set), ({ name }) => names.has(name))
   }
@@ -108,7 +93,7 @@ const flushFullState = function* (
   { changes, removals, set, ttl }: Flush
 ): Steps.Steps<readonly [Subscriptions.Draft, Response.Response | undefined, ReadonlyArray<Resource>]> {
   const wild = Subscriptions.isWild(self)
-  const asked = yield* named(set, requestedOf(self.requested))
+  const asked = yield* named(set, self.requested)
   const everything = self.cursor === undefined || self.resendAll
   const next = Subscriptions.draft(self)
   next.cursor = set.cursor
@@ -121,8 +106,12 @@ const flushFullState = function* (
     return [yield* CursorAdvance.advance(next, set, changes, false), undefined, []]
   }
   // After a first request, all names are requested.
-  const isAllAsked = HashSet.size(self.requested) === HashMap.size(self.names)
-  const base = wild ? yield* ResourceSet.listing(set) : isAllAsked ? asked : yield* named(set, namesOf(self.names))
+  const isAllAsked = self.requested.size === self.names.size
+  const base = wild
+    ? yield* ResourceSet.listing(set)
+    : isAllAsked
+      ? asked
+      : yield* named(set, NameSet.ofTable(self.names))
   const kept: Array<Resource> = []
   const isTaken = yield* ScopeKey.takenBy(self.typeUrl, leaving.size > 0 ? changes.changed : [])
   const pendingRemovals = new Map<string, Subscriptions.PendingRemoval>()
@@ -159,7 +148,7 @@ const flushByName = function* (
 ): Steps.Steps<readonly [Subscriptions.Draft, Response.Response | undefined, ReadonlyArray<Resource>]> {
   const first = self.cursor === undefined
   const wild = Subscriptions.isWild(self)
-  const asked = yield* named(set, requestedOf(self.requested))
+  const asked = yield* named(set, self.requested)
   const everything = wild && (first || self.resendAll)
   const changed = updates ? changes.changed : []
   const resources = everything
@@ -218,7 +207,9 @@ export const heartbeat = function* (
   const isWhole = due.some((resource) => Heartbeat.isWhole(self, resource, now))
   if (bodyless && !isWhole) return Response.make({ ...base, heartbeats: due })
   if (self.family === "by-name") return Response.make({ ...base, resources: due })
-  const all = Subscriptions.isWild(self) ? yield* ResourceSet.listing(set) : yield* named(set, namesOf(self.names))
+  const all = Subscriptions.isWild(self)
+    ? yield* ResourceSet.listing(set)
+    : yield* named(set, NameSet.ofTable(self.names))
   return Response.make({ ...base, resources: [...all, ...kept] })
 }
 

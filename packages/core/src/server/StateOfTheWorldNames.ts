@@ -4,7 +4,6 @@
  * @see https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol "How the client specifies what resources to return"
  * @since 0.1.0
  */
-import * as HashMap from "effect/HashMap"
 import * as Collection from "../protocol/Collection.js"
 import * as Steps from "../Steps.js"
 import type { StateOfTheWorldRequest } from "../wire/Request.js"
@@ -134,7 +133,7 @@ export const finish = function* ({ before, next: taken, request, star }: Partial
     if (next.collections !== undefined && Subscriptions.isWild(next) && next.cursor !== undefined) {
       yield* Collections.keepMembers(next)
       const isMember = (name: string) => !Collections.isAsked(next, name)
-      const members = yield* Steps.filter(HashMap.keys(next.names), isMember)
+      const members = yield* Steps.filter(next.names.keys(), isMember)
       yield* RequestedNames.keepHeld(next, next.cursor, members)
     }
     yield* RequestedNames.endWildcard(next)

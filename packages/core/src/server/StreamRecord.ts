@@ -11,10 +11,11 @@ import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire"
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
 import * as HashMap from "effect/HashMap"
-import * as HashSet from "effect/HashSet"
 import { ResourceGroup } from "../resource/ResourceGroup.js"
 import { ResourceSet } from "../resource/ResourceSet.js"
 import type { ServerStream } from "./StreamState.js"
+import * as NameSet from "./NameSet.js"
+import * as NameTable from "./NameTable.js"
 
 /**
  * A value in a record: itself, or `["ref", place]` for an object in the record, or `["value", text]` for a value that JSON
@@ -30,7 +31,8 @@ export type RecordedValue = string | number | boolean | null | readonly ["ref", 
  * @since 0.1.0
  */
 export interface RecordedObject {
-  readonly is: "Object" | "Array" | "Map" | "Set" | "HashMap" | "HashSet" | "Bytes" | "ResourceSet" | "ResourceGroup"
+  readonly is:
+    "Object" | "Array" | "Map" | "Set" | "HashMap" | "NameTable" | "NameSet" | "Bytes" | "ResourceSet" | "ResourceGroup"
   readonly of: ReadonlyArray<RecordedValue | readonly [RecordedValue, RecordedValue]>
 }
 
@@ -79,7 +81,8 @@ export const toJSON = (stream: ServerStream): StreamRecord => {
     if (value instanceof Map) return { is: "Map", of: pairsOf(value) }
     if (value instanceof Set) return { is: "Set", of: Array.from(value, valueOf) }
     if (HashMap.isHashMap(value)) return { is: "HashMap", of: pairsOf(value) }
-    if (HashSet.isHashSet(value)) return { is: "HashSet", of: Array.from(value, valueOf) }
+    if (value instanceof NameTable.NameTable) return { is: "NameTable", of: pairsOf(value) }
+    if (value instanceof NameSet.NameSet) return { is: "NameSet", of: Array.from(value, valueOf) }
     // Held versions that many clients share.
     if (isHeld(value)) return { is: "Map", of: pairsOf(value) }
     const of = pairsOf(Object.entries(value))
@@ -128,8 +131,10 @@ export const fromJSON = (record: StreamRecord): Either.Either<ServerStream, Inva
         return new Set(of.map(valueOf))
       case "HashMap":
         return HashMap.fromIterable(of.map(pairOf))
-      case "HashSet":
-        return HashSet.fromIterable(of.map(valueOf))
+      case "NameTable":
+        return NameTable.fromIterable(of.map(pairOf).map(([name, value]) => [String(name), value]))
+      case "NameSet":
+        return NameSet.fromIterable(of.map((name) => String(valueOf(name))))
       case "ResourceGroup":
       case "ResourceSet":
       case "Object": {

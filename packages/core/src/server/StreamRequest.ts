@@ -4,7 +4,6 @@
  * @since 0.1.0
  */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
-import * as HashMap from "effect/HashMap"
 import * as Steps from "../Steps.js"
 import type { Request } from "../wire/Request.js"
 import * as Acknowledgement from "./Acknowledgement.js"
@@ -14,7 +13,6 @@ import * as Collections from "./Collections.js"
 import * as IncrementalNames from "./IncrementalNames.js"
 import * as NameCollisions from "./NameCollisions.js"
 import * as NamesChange from "./NamesChange.js"
-import * as RequestedNames from "./RequestedNames.js"
 import * as Round from "./Round.js"
 import { flush, isIdle } from "./Sending.js"
 import * as StateOfTheWorldNames from "./StateOfTheWorldNames.js"
@@ -22,6 +20,7 @@ import type { Options, Output, PartialRequest, ServerStream, Step, ViolationReas
 import { draft, find, never, none, put } from "./StreamState.js"
 import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
+import * as NameSet from "./NameSet.js"
 
 /** A valid request that is not stale, after its ACK or NACK was processed. */
 interface Heard {
@@ -208,12 +207,12 @@ const onSubscription = function* (
   const outputs = Array.from(heard)
   const first = known === undefined
   const listed = Subscriptions.askedNames(asked)
-  const names = HashMap.size(listed)
+  const names = listed.size
   if (names > options.maxNames) return violate(self, "TooManyNames", tooManyNames(names, typeUrl, options))
   // In state of the world all names come from this request, and are checked.
   const isMore = names - asked.namesChecked > Math.max(NameCollisions.few, names / namesPerNew)
   const isCounted = isMore && options.protocol === "Incremental"
-  if (isCounted && (yield* NameCollisions.areMany(HashMap.keys(listed)))) return collide(self, typeUrl)
+  if (isCounted && (yield* NameCollisions.areMany(listed.keys()))) return collide(self, typeUrl)
   if (first || asked.wildcard !== known.wildcard || listed !== Subscriptions.askedNames(known)) {
     outputs.push({ _tag: "Subscribed", typeUrl, wildcard: asked.wildcard !== "none", names })
   }
@@ -244,7 +243,7 @@ const onSubscription = function* (
     const repeating = Subscriptions.draft(after)
     if (self.warming === "all") repeating.resendAll = true
     else if (self.warming !== "none") {
-      repeating.resendEvenIfHeld = yield* RequestedNames.withNames(repeating.resendEvenIfHeld, self.warming)
+      repeating.resendEvenIfHeld = yield* NameSet.addAllInSteps(repeating.resendEvenIfHeld, self.warming)
     }
     after = repeating
     next.warming = "none"

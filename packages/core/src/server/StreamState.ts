@@ -4,7 +4,6 @@
  * @since 0.1.0
  */
 import type * as HashMap from "effect/HashMap"
-import type * as HashSet from "effect/HashSet"
 import type { ByAuthority } from "../protocol/DynamicParameters.js"
 import type { Resource } from "../resource/Resource.js"
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
@@ -16,6 +15,8 @@ import type { NamesChange } from "./NamesChange.js"
 import type * as Round from "./Round.js"
 import type * as StateOfTheWorldNames from "./StateOfTheWorldNames.js"
 import type { Subscription, Wildcard } from "./Subscription.js"
+import type * as NameSet from "./NameSet.js"
+import type { NameTable } from "./NameTable.js"
 
 /**
  * The phase options of a group: how its streams wait between the phases of an update.
@@ -99,7 +100,7 @@ export interface ServerStream {
    * Assignments of clusters that a reconnecting client was sent before it subscribed to EDS. They must be sent then, even if
    * the client holds them. `all`: too many to remember.
    */
-  readonly warming: HashSet.HashSet<string> | "all" | "none"
+  readonly warming: NameSet.NameSet | "all" | "none"
   readonly round: Round.Round
   /** The remaining parts of the last response. They go out before anything else. */
   readonly parts: Parts | undefined
@@ -112,12 +113,12 @@ export interface ServerStream {
 interface ToldErrors {
   /** The set and the names that they were told of: with the same ones nothing is due, unless some wait. */
   readonly set: ResourceSet
-  readonly names: HashMap.HashMap<string, unknown>
+  readonly names: NameTable<unknown>
   readonly isAnyWaiting: boolean
   /** Name → the error that was told. */
   readonly errors: HashMap.HashMap<string, Resource>
   /** Those of them in whose place the client kept a resource. */
-  readonly kept: HashSet.HashSet<string>
+  readonly kept: NameSet.NameSet
 }
 
 /** The remaining parts of a split response. */
@@ -125,7 +126,7 @@ interface Parts {
   readonly next: Response
   readonly update: boolean
   /** The subscribed names at that time, to notice unsubscriptions since. */
-  readonly names: HashMap.HashMap<string, string>
+  readonly names: NameTable<string>
   readonly wildcard: Wildcard
 }
 

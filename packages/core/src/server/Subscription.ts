@@ -5,13 +5,14 @@
  */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as HashMap from "effect/HashMap"
-import * as HashSet from "effect/HashSet"
 import * as Cursor from "../resource/Cursor.js"
 import type { HeldVersions } from "../resource/HeldVersions.js"
 import type { Resource } from "../resource/Resource.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
 import type * as Steps from "../Steps.js"
 import type { ErrorDetail } from "../wire/Request.js"
+import * as NameSet from "./NameSet.js"
+import * as NameTable from "./NameTable.js"
 
 /**
  * The wildcard of a subscription. `legacy`: no name was ever listed on this stream for this type. `explicit`: by the name `*`.
@@ -76,7 +77,7 @@ export interface BeforeRejection {
   /** Nonce of the first NACKed response since the last ACK. */
   readonly nonce: string
   /** Name → fingerprint before that response. */
-  readonly before: HashMap.HashMap<string, string>
+  readonly before: NameTable.NameTable<string>
 }
 
 /**
@@ -87,9 +88,9 @@ export interface BeforeRejection {
  */
 export interface Collections {
   /** Subscribed glob collections, in canonical form. */
-  readonly globs: HashSet.HashSet<string>
+  readonly globs: NameSet.NameSet
   /** The names of the subscription that the client listed, with collections and without their members. */
-  readonly asked: HashMap.HashMap<string, unknown>
+  readonly asked: NameTable.NameTable<unknown>
   /** Collections whose members were not looked up since they were subscribed to. */
   readonly fresh: ReadonlyArray<string>
   /** Number of members removed from the group since the names were last freed of such. */
@@ -114,7 +115,7 @@ export interface Subscription {
    * Subscribed names, without `*`, and the fingerprint of what was sent under each; empty if nothing was, or the name was
    * reported missing. Under a wildcard the fingerprints are not kept up: `cursor` has them.
    */
-  readonly names: HashMap.HashMap<string, string>
+  readonly names: NameTable.NameTable<string>
   /** Incremental: number of names at the last check for hash collisions. */
   readonly namesChecked: number
   /** `undefined`: no glob collection is subscribed. */
@@ -128,17 +129,17 @@ export interface Subscription {
   /** Whether everything is due again, whatever was sent before: for a request of `*`. */
   readonly resendAll: boolean
   /** Requested names that are due, whatever was sent before. */
-  readonly requested: HashSet.HashSet<string>
+  readonly requested: NameSet.NameSet
   /** Of those, waiting names and the end of each wait, in milliseconds; see `OnDemandNames`. Some may be answered already. */
   readonly onDemand: HashMap.HashMap<string, number>
   /** Incremental, until the first response: the versions that the client holds from an earlier stream. */
   readonly initial: HeldVersions
   /** Names that are sent even if `initial` has their current version. */
-  readonly resendEvenIfHeld: HashSet.HashSet<string>
+  readonly resendEvenIfHeld: NameSet.NameSet
   /** Name → pending removal. */
   readonly pendingRemovals: ReadonlyMap<string, PendingRemoval>
   /** VHDS without a wildcard: the openers that were sent, and the cursor of the route configurations that they are for. */
-  readonly sentOpeners: HashSet.HashSet<string>
+  readonly sentOpeners: NameSet.NameSet
   readonly sentOpenersCursor: Cursor.Cursor | undefined
   /** Time of the last TTL renewal, in milliseconds. */
   readonly renewedAt: number
@@ -146,7 +147,7 @@ export interface Subscription {
    * Names of resources that the client may have lost: their heartbeat was NACKed, or they were removed when the others were
    * renewed, and the removal was not sent. If they are renewed again, then with their bodies.
    */
-  readonly mayBeLost: HashSet.HashSet<string>
+  readonly mayBeLost: NameSet.NameSet
   readonly sent: Sent | undefined
   /** Responses that are neither ACKed nor NACKed, oldest first. Bounded. */
   readonly outstanding: ReadonlyArray<Outstanding>
@@ -155,7 +156,7 @@ export interface Subscription {
   /** The last update, until its ACK. Later phases wait for it, for one deadline from its sending. */
   readonly unackedUpdate: Sent | undefined
   /** Name → fingerprint of what the client had before the last response, until its ACK; `undefined` if unknown. */
-  readonly before: HashMap.HashMap<string, string> | undefined
+  readonly before: NameTable.NameTable<string> | undefined
   /** From a NACK to the next ACK, if it is known what the client had before. */
   readonly beforeRejection: BeforeRejection | undefined
 }
@@ -165,14 +166,14 @@ export interface Subscription {
  *
  * @since 0.1.0
  */
-export const noNames = HashMap.empty<string, string>()
+export const noNames = NameTable.empty<string>()
 
 /**
  * No requested names.
  *
  * @since 0.1.0
  */
-export const noNameSet = HashSet.empty<string>()
+export const noNameSet = NameSet.empty
 
 /**
  * No waiting names.
@@ -338,14 +339,14 @@ export const isWild = (self: Subscription): boolean => self.wildcardEnabled && s
  *
  * @since 0.1.0
  */
-export const hasName = (self: Subscription, name: string): boolean => HashMap.has(self.names, name)
+export const hasName = (self: Subscription, name: string): boolean => self.names.has(name)
 
 /**
  * The names that the client listed. Those of the members of its glob collections are not among them.
  *
  * @since 0.1.0
  */
-export const askedNames = ({ collections, names }: Subscription): HashMap.HashMap<string, unknown> =>
+export const askedNames = ({ collections, names }: Subscription): NameTable.NameTable<unknown> =>
   collections === undefined ? names : collections.asked
 
 /**
@@ -353,7 +354,7 @@ export const askedNames = ({ collections, names }: Subscription): HashMap.HashMa
  *
  * @since 0.1.0
  */
-export const isUnanswered = (self: Subscription): boolean => self.mustReply || HashSet.size(self.requested) > 0
+export const isUnanswered = (self: Subscription): boolean => self.mustReply || self.requested.size > 0
 
 /**
  * Whether a subscription has no wildcard, is answered, and has nothing pending.
@@ -365,7 +366,7 @@ export const isIdle = (self: Subscription): boolean =>
   self.cursor !== undefined &&
   !self.mustReply &&
   self.pendingRemovals.size === 0 &&
-  HashSet.size(self.requested) === 0
+  self.requested.size === 0
 
 /**
  * The subscription after its client moved to another group. The client keeps what it holds, but that is not a state of the

@@ -4,8 +4,6 @@
  * @since 0.1.0
  */
 import * as HashMap from "effect/HashMap"
-import * as HashSet from "effect/HashSet"
-import * as Option from "effect/Option"
 import * as Cursor from "../resource/Cursor.js"
 import * as Difference from "../resource/Difference.js"
 import type { Resource } from "../resource/Resource.js"
@@ -92,7 +90,7 @@ class ChangesByName {
 
 /** Whether a resource with a pending removal under this name is back unchanged, and the client still has it. */
 const isBack = ({ mayBeLost, pendingRemovals }: Subscription, name: string, resource: Resource): boolean =>
-  pendingRemovals.get(name)?.resource?.fingerprint === resource.fingerprint && !HashSet.has(mayBeLost, resource.name)
+  pendingRemovals.get(name)?.resource?.fingerprint === resource.fingerprint && !mayBeLost.has(resource.name)
 
 /**
  * The changes of a set since the subscription's cursor: for a wildcard the whole shared difference, for names the part that
@@ -105,7 +103,7 @@ export const changes = (self: Subscription, set: ResourceSet.ResourceSet, increm
   if (cursor === undefined || Cursor.isSame(cursor, set.cursor)) return noChanges
   const difference = Difference.of(set, cursor)
   if (isWild(self)) {
-    if (self.pendingRemovals.size > 0 || (incremental && !HashMap.isEmpty(names))) {
+    if (self.pendingRemovals.size > 0 || (incremental && names.size > 0)) {
       return Steps.toEnd(changesInSteps(self, set, incremental))
     }
     const { changed, removed, replaced } = difference
@@ -114,8 +112,8 @@ export const changes = (self: Subscription, set: ResourceSet.ResourceSet, increm
   const byName = new ChangesByName(self, cursor, set, difference, incremental)
   if (isSmaller(self, difference)) {
     for (const [name, hash] of difference.touched) {
-      const held = HashMap.getHash(names, name, hash)
-      if (Option.isSome(held)) byName.see(name, held.value)
+      const held = names.getHash(name, hash)
+      if (held !== undefined) byName.see(name, held)
     }
   } else {
     for (const [name, held] of names) if (Difference.concerns(difference, name)) byName.see(name, held)
@@ -145,7 +143,7 @@ export const changesInSteps = function* (
   let { changed } = difference
   const superseded = incremental ? replaced : noneSuperseded
   let gone = removed
-  if (incremental && !HashMap.isEmpty(self.names)) {
+  if (incremental && self.names.size > 0) {
     const named = new Map<string, Resource | undefined>()
     let count = 0
     for (const [name, resource] of removed) {
@@ -185,7 +183,7 @@ export const changesInSteps = function* (
 
 /** Whether to look up the difference in the subscribed names; otherwise these in the difference. */
 const isSmaller = ({ names }: Subscription, difference: Difference.Difference): boolean =>
-  difference.domains.length === 0 && difference.touched.size < HashMap.size(names)
+  difference.domains.length === 0 && difference.touched.size < names.size
 
 /**
  * Number of resources or names that {@link changes} examines. If it is small, no steps are needed.
@@ -197,9 +195,9 @@ export const changesEffort = (self: Subscription, set: ResourceSet.ResourceSet):
   if (cursor === undefined || Cursor.isSame(cursor, set.cursor)) return 0
   // Any resource that a wildcard sent may be back.
   const isMatched = pendingRemovals.size > 0 && isWild(self)
-  if (!isMatched && HashMap.isEmpty(names)) return 0
+  if (!isMatched && names.size === 0) return 0
   const difference = Difference.of(set, cursor)
-  const named = isSmaller(self, difference) ? difference.touched.size : HashMap.size(names)
+  const named = isSmaller(self, difference) ? difference.touched.size : names.size
   return isMatched ? Math.max(named, difference.changed.length) : named
 }
 
@@ -213,8 +211,8 @@ const seeNames = function* (
   let count = 0
   if (isSmaller(self, difference)) {
     for (const [name, hash] of difference.touched) {
-      const held = HashMap.getHash(names, name, hash)
-      if (Option.isSome(held)) see(name, held.value)
+      const held = names.getHash(name, hash)
+      if (held !== undefined) see(name, held)
       if (++count % Steps.atOnce === 0) yield
     }
   } else {

@@ -7,7 +7,6 @@
  * @since 0.1.0
  */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
-import * as HashSet from "effect/HashSet"
 import { isSame } from "../resource/Cursor.js"
 import type { Resource } from "../resource/Resource.js"
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
@@ -18,6 +17,7 @@ import type { Draft } from "./StreamState.js"
 import { find, put } from "./StreamState.js"
 import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
+import * as NameSet from "./NameSet.js"
 
 /** The openers for a set of route configurations; computed once per set. */
 const wanted = (routes: ResourceSet.ResourceSet): ReadonlyArray<string> =>
@@ -43,8 +43,8 @@ export const due = (
   const routes = ResourceGroups.set(group, ResourceType.besides(self.typeUrl, ResourceType.RouteConfiguration))
   if (self.sentOpenersCursor !== undefined && isSame(self.sentOpenersCursor, routes.cursor)) return [self, nothing]
   const names = new Set(wanted(routes))
-  const sent = HashSet.filter(self.sentOpeners, (name) => names.has(name))
-  const openers = Array.from(names).filter((name) => !HashSet.has(sent, name))
+  const sent = NameSet.filter(self.sentOpeners, (name) => names.has(name))
+  const openers = Array.from(names).filter((name) => !sent.has(name))
   // The cursor advances only when no opener is due any more.
   const next = Subscriptions.draft(self)
   next.sentOpeners = sent
@@ -59,10 +59,12 @@ export const due = (
  */
 export const openAgain = (self: Draft, routes: Subscription, fresh: ReadonlyArray<Resource>): void => {
   const hosts = find(self, ResourceType.besides(routes.typeUrl, ResourceType.VirtualHost))
-  if (hosts === undefined || HashSet.size(hosts.sentOpeners) === 0) return
-  let { sentOpeners } = hosts
-  for (const { name } of fresh) sentOpeners = HashSet.remove(sentOpeners, openerOf(name))
-  if (HashSet.size(sentOpeners) === HashSet.size(hosts.sentOpeners)) return
+  if (hosts === undefined || hosts.sentOpeners.size === 0) return
+  const sentOpeners = NameSet.removeAll(
+    hosts.sentOpeners,
+    fresh.map(({ name }) => openerOf(name))
+  )
+  if (sentOpeners.size === hosts.sentOpeners.size) return
   const next = Subscriptions.draft(hosts)
   next.sentOpeners = sentOpeners
   next.sentOpenersCursor = undefined

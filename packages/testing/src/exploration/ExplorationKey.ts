@@ -115,7 +115,7 @@ const ofSubscription = (
     collections:
       self.collections === undefined
         ? ""
-        : `${sorted(self.collections.globs)} ${sorted(HashMap.keys(self.collections.asked))} ${self.collections.fresh.join(",")}`,
+        : `${sorted(self.collections.globs)} ${sorted(self.collections.asked.keys())} ${self.collections.fresh.join(",")}`,
     lastNames: self.lastNames.join(","),
     cursor: ofCursor(self.cursor, set),
     mustReply: self.mustReply,

@@ -8,7 +8,6 @@ import * as Difference from "@effect-xds/core/resource/Difference"
 import * as ResourceGroups from "@effect-xds/core/resource/ResourceGroup"
 import type { ResourceGroup } from "@effect-xds/core/resource/ResourceGroup"
 import type { Interest } from "@effect-xds/core/server/ServerStream"
-import * as HashMap from "effect/HashMap"
 import { acknowledgesWhatWasSent } from "./stream/AcknowledgesWhatWasSent.js"
 import { deadlinesPass } from "./stream/DeadlinesPass.js"
 import { heartbeatsAreHeld } from "./stream/HeartbeatsAreHeld.js"
@@ -40,7 +39,7 @@ export const isUnaffected = (
     const set = ResourceGroups.set(after, typeUrl)
     if (isSame(cursor, set.cursor)) return true
     const difference = Difference.of(set, cursor)
-    return !everything && Array.from(HashMap.keys(names)).every((name) => !Difference.concerns(difference, name))
+    return !everything && Array.from(names.keys()).every((name) => !Difference.concerns(difference, name))
   })
 
 /**

@@ -1,0 +1,221 @@
+/**
+ * Name table: an immutable map from names, for the state of a stream.
+ *
+ * A few names, as most clients subscribe to, are in a `Map` of the platform, which tables share until one of them changes. It needs
+ * no compiled code of ours, so a herd of clients at a process that has just started is served sooner. Many names are in a hash trie,
+ * where a change does not copy all of them.
+ *
+ * @since 0.1.0
+ */
+import * as HashMap from "effect/HashMap"
+import * as Option from "effect/Option"
+
+/** Most names that are copied for a name more or less. */
+const mostFew = 256
+
+/** Most names that have other values than in the `Map` that is shared. */
+const mostRecent = 8
+
+/**
+ * The map. No value is `undefined`.
+ *
+ * @since 0.1.0
+ */
+export class NameTable<out V> implements Iterable<readonly [string, V]> {
+  /**
+   * @param few at most 256 names; never changed
+   * @param recent names of `few` that have other values by now; never changed
+   * @param many all names, if they are more: then `few` is empty
+   */
+  constructor(
+    readonly few: ReadonlyMap<string, V>,
+    readonly recent: ReadonlyMap<string, V> | undefined,
+    readonly many: HashMap.HashMap<string, V> | undefined
+  ) {}
+
+  get size(): number {
+    return this.many === undefined ? this.few.size : HashMap.size(this.many)
+  }
+
+  has(name: string): boolean {
+    return this.many === undefined ? this.few.has(name) : HashMap.has(this.many, name)
+  }
+
+  get(name: string): V | undefined {
+    if (this.many !== undefined) return Option.getOrUndefined(HashMap.get(this.many, name))
+    return this.recent?.get(name) ?? this.few.get(name)
+  }
+
+  /** @param hash of the name, as `Hash.string` makes it */
+  getHash(name: string, hash: number): V | undefined {
+    return this.many === undefined ? this.get(name) : Option.getOrUndefined(HashMap.getHash(this.many, name, hash))
+  }
+
+  keys(): IterableIterator<string> {
+    return this.many === undefined ? this.few.keys() : HashMap.keys(this.many)
+  }
+
+  [Symbol.iterator](): Iterator<readonly [string, V]> {
+    if (this.many !== undefined) return this.many[Symbol.iterator]()
+    return this.recent === undefined ? this.few[Symbol.iterator]() : entries(this.few, this.recent)
+  }
+
+  /** The entries. */
+  toJSON(): ReadonlyArray<readonly [string, V]> {
+    return Array.from(this)
+  }
+}
+
+const entries = function* <V>(
+  few: ReadonlyMap<string, V>,
+  recent: ReadonlyMap<string, V>
+): Generator<readonly [string, V], void> {
+  for (const [name, value] of few) yield [name, recent.get(name) ?? value]
+}
+
+const none: NameTable<never> = new NameTable(new Map<string, never>(), undefined, undefined)
+
+/**
+ * A table without names.
+ *
+ * @since 0.1.0
+ */
+export const empty = <V>(): NameTable<V> => none
+
+/**
+ * A table of what a hash map has.
+ *
+ * @since 0.1.0
+ */
+export const fromHashMap = <V>(map: HashMap.HashMap<string, V>): NameTable<V> =>
+  HashMap.isEmpty(map) ? none : new NameTable<V>(none.few, undefined, map)
+
+/**
+ * A table of these entries.
+ *
+ * @since 0.1.0
+ */
+export const fromIterable = <V>(entries: Iterable<readonly [string, V]>): NameTable<V> => {
+  const draft = new NameTableDraft<V>(none)
+  for (const [name, value] of entries) draft.set(name, value)
+  return draft.end()
+}
+
+/**
+ * The table with another value under a name.
+ *
+ * @since 0.1.0
+ */
+export const set = <V>(self: NameTable<V>, name: string, value: V): NameTable<V> => {
+  const draft = new NameTableDraft(self)
+  draft.set(name, value)
+  return draft.end()
+}
+
+/**
+ * The table without a name.
+ *
+ * @since 0.1.0
+ */
+export const remove = <V>(self: NameTable<V>, name: string): NameTable<V> => {
+  if (!self.has(name)) return self
+  const draft = new NameTableDraft(self)
+  draft.delete(name)
+  return draft.end()
+}
+
+/**
+ * Changes of a table. What it is made of is copied with the first change that needs it; further changes are made in place.
+ *
+ * @since 0.1.0
+ */
+export class NameTableDraft<V> {
+  #from: NameTable<V>
+  /** A copy of all names. */
+  #few: Map<string, V> | undefined
+  /** As long as nothing else changed: the other values of names that the table has. */
+  #recent: Map<string, V> | undefined
+  #many: HashMap.HashMap<string, V> | undefined
+
+  constructor(from: NameTable<V>) {
+    this.#from = from
+  }
+
+  has(name: string): boolean {
+    if (this.#many !== undefined) return HashMap.has(this.#many, name)
+    return this.#few === undefined ? this.#from.has(name) : this.#few.has(name)
+  }
+
+  get(name: string): V | undefined {
+    if (this.#many !== undefined) return Option.getOrUndefined(HashMap.get(this.#many, name))
+    return this.#few === undefined ? (this.#recent?.get(name) ?? this.#from.get(name)) : this.#few.get(name)
+  }
+
+  set(name: string, value: V): void {
+    if (this.#few !== undefined) {
+      this.#few.set(name, value)
+      if (this.#few.size > mostFew) this.#spread(this.#few)
+    } else if (this.#many !== undefined || this.#from.many !== undefined) {
+      HashMap.set(this.#hashed(this.#from.many), name, value)
+    } else if (this.#from.few.has(name) && this.#change(name, value)) {
+      return
+    } else {
+      this.#copy()
+      this.set(name, value)
+    }
+  }
+
+  delete(name: string): void {
+    if (!this.has(name)) return
+    if (this.#many !== undefined || this.#from.many !== undefined) {
+      HashMap.remove(this.#hashed(this.#from.many), name)
+      return
+    }
+    if (this.#few === undefined) this.#copy()
+    this.#few?.delete(name)
+  }
+
+  /** The table with the changes so far; the one that the draft began with if there were none. */
+  end(): NameTable<V> {
+    this.#from = this.#made()
+    this.#few = undefined
+    this.#recent = undefined
+    this.#many = undefined
+    return this.#from
+  }
+
+  #made(): NameTable<V> {
+    if (this.#many !== undefined) return fromHashMap(HashMap.endMutation(this.#many))
+    if (this.#few !== undefined) return this.#few.size === 0 ? none : new NameTable(this.#few, undefined, undefined)
+    return this.#recent === undefined ? this.#from : new NameTable(this.#from.few, this.#recent, undefined)
+  }
+
+  /** Notes another value, if there is room for one. */
+  #change(name: string, value: V): boolean {
+    const known = this.#recent ?? this.#from.recent
+    if (known !== undefined && known.size >= mostRecent && !known.has(name)) return false
+    this.#recent ??= new Map(this.#from.recent)
+    this.#recent.set(name, value)
+    return true
+  }
+
+  #copy(): void {
+    const copy = new Map(this.#from.few)
+    for (const [name, value] of this.#recent ?? this.#from.recent ?? noEntries) copy.set(name, value)
+    this.#recent = undefined
+    this.#few = copy
+  }
+
+  /** The names are many now. */
+  #spread(few: ReadonlyMap<string, V>): void {
+    const many = this.#hashed(HashMap.empty<string, V>())
+    for (const [name, value] of few) HashMap.set(many, name, value)
+    this.#few = undefined
+  }
+
+  #hashed(from: HashMap.HashMap<string, V> | undefined): HashMap.HashMap<string, V> {
+    return (this.#many ??= HashMap.beginMutation(from ?? HashMap.empty<string, V>()))
+  }
+}
+
+const noEntries: ReadonlyArray<never> = []

@@ -1,0 +1,136 @@
+/** Name tables and sets, beside a map of the platform that is copied for each change. */
+import * as NameSet from "@effect-xds/core/server/NameSet"
+import * as NameTable from "@effect-xds/core/server/NameTable"
+import * as Steps from "@effect-xds/core/Steps"
+import { assert, describe, it } from "@effect/vitest"
+import * as Hash from "effect/Hash"
+import * as HashMap from "effect/HashMap"
+import * as fc from "fast-check"
+
+/** Around the 8 values that are noted beside a shared map, and the 256 names that are few. */
+const name = fc
+  .oneof(fc.integer({ min: 0, max: 12 }), fc.integer({ min: 0, max: 300 }))
+  .map((number) => `name-${number}`)
+
+type Change = { readonly set: string; readonly to: string } | { readonly remove: string } | { readonly end: true }
+
+const change: fc.Arbitrary<Change> = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ set: name, to: fc.constantFrom("", "one", "two") }) },
+  { weight: 2, arbitrary: fc.record({ remove: name }) },
+  { weight: 1, arbitrary: fc.constant({ end: true } as const) }
+)
+
+const sorted = <A>(entries: Iterable<A>): ReadonlyArray<string> =>
+  Array.from(entries, (each) => JSON.stringify(each)).sort()
+
+const assertSame = (table: NameTable.NameTable<string>, expected: ReadonlyMap<string, string>): void => {
+  assert.strictEqual(table.size, expected.size)
+  assert.deepStrictEqual(sorted(table), sorted(expected))
+  assert.deepStrictEqual(sorted(table.keys()), sorted(expected.keys()))
+  for (const each of [...expected.keys(), "another"]) {
+    assert.strictEqual(table.get(each), expected.get(each))
+    assert.strictEqual(table.getHash(each, Hash.string(each)), expected.get(each))
+    assert.strictEqual(table.has(each), expected.has(each))
+  }
+}
+
+const filled = (size: number): ReadonlyArray<readonly [string, string]> =>
+  Array.from({ length: size }, (_, number) => [`name-${number}`, ""])
+
+describe("NameTable", () => {
+  it.prop(
+    "a table has what was set, however few or many names it has; no change changes another table",
+    [fc.constantFrom(0, 3, 100, 250, 400), fc.array(change, { maxLength: 60 })],
+    ([size, changes]) => {
+      const first = NameTable.fromIterable(filled(size))
+      assertSame(first, new Map(filled(size)))
+      const made: Array<readonly [NameTable.NameTable<string>, ReadonlyMap<string, string>]> = []
+      const draft = new NameTable.NameTableDraft(first)
+      const expected = new Map(filled(size))
+      let single = first
+      for (const each of changes) {
+        if ("end" in each) {
+          made.push([draft.end(), new Map(expected)], [single, new Map(expected)])
+        } else if ("set" in each) {
+          draft.set(each.set, each.to)
+          single = NameTable.set(single, each.set, each.to)
+          expected.set(each.set, each.to)
+          assert.strictEqual(draft.get(each.set), each.to)
+        } else {
+          draft.delete(each.remove)
+          single = NameTable.remove(single, each.remove)
+          expected.delete(each.remove)
+          assert.isFalse(draft.has(each.remove))
+        }
+      }
+      made.push([draft.end(), expected], [single, expected])
+      for (const [table, entries] of made) assertSame(table, entries)
+      assertSame(first, new Map(filled(size)))
+    }
+  )
+
+  it("another value of a name that it has is noted beside the shared map; the ninth is not", () => {
+    const first = NameTable.fromIterable(filled(100))
+    let table = first
+    for (let number = 0; number < 8; number++) table = NameTable.set(table, `name-${number}`, "new")
+    assert.strictEqual(table.few, first.few)
+    table = NameTable.set(table, "name-3", "newer")
+    assert.strictEqual(table.few, first.few)
+    table = NameTable.set(table, "name-8", "new")
+    assert.notStrictEqual(table.few, first.few)
+    assert.strictEqual(table.recent, undefined)
+    assert.strictEqual(table.get("name-3"), "newer")
+  })
+
+  it("a table without changes, or without names, is the one of before", () => {
+    const table = NameTable.fromIterable(filled(3))
+    assert.strictEqual(new NameTable.NameTableDraft(table).end(), table)
+    assert.strictEqual(NameTable.remove(table, "another"), table)
+    let left = table
+    for (const [each] of filled(3)) left = NameTable.remove(left, each)
+    assert.strictEqual(left, NameTable.empty())
+    assert.strictEqual(NameTable.fromHashMap(HashMap.empty<string, string>()), NameTable.empty())
+  })
+})
+
+describe("NameSet", () => {
+  it.prop(
+    "a set has the names that were added and not removed; no change changes another set",
+    [fc.array(name, { maxLength: 300 }), fc.array(name, { maxLength: 300 })],
+    ([added, removed]) => {
+      const set = NameSet.fromIterable(added)
+      const left = new Set(added)
+      for (const each of removed) left.delete(each)
+      assert.deepStrictEqual(sorted(set), sorted(new Set(added)))
+      assert.deepStrictEqual(sorted(NameSet.removeAll(set, removed)), sorted(left))
+      assert.deepStrictEqual(sorted(Steps.toEnd(NameSet.removeAllInSteps(set, removed))), sorted(left))
+      assert.deepStrictEqual(
+        sorted(NameSet.addAll(NameSet.removeAll(set, removed), removed)),
+        sorted(new Set([...added, ...removed]))
+      )
+      assert.deepStrictEqual(sorted(NameSet.filter(set, (each) => left.has(each))), sorted(left))
+      assert.deepStrictEqual(sorted(set), sorted(new Set(added)))
+    }
+  )
+
+  it("a set that shares a table is not changed with that", () => {
+    const table = NameTable.fromIterable(filled(3))
+    const set = NameSet.ofTable(table)
+    NameTable.set(table, "another", "")
+    NameTable.remove(table, "name-0")
+    assert.deepStrictEqual(Array.from(set), ["name-0", "name-1", "name-2"])
+  })
+
+  it("a change without effect gives the same set", () => {
+    const set = NameSet.fromIterable(["a", "b"])
+    assert.strictEqual(NameSet.add(set, "a"), set)
+    assert.strictEqual(NameSet.addAll(set, ["a", "b"]), set)
+    assert.strictEqual(NameSet.remove(set, "c"), set)
+    assert.strictEqual(NameSet.removeAll(set, ["c"]), set)
+    assert.strictEqual(
+      NameSet.filter(set, () => true),
+      set
+    )
+    assert.strictEqual(NameSet.removeAll(set, ["a", "b"]), NameSet.empty)
+  })
+})
