@@ -23,6 +23,7 @@ import { relative, resolve } from "node:path"
 import * as AllowList from "./AllowList.js"
 import * as ApiVersion from "./ApiVersion.js"
 import { CommandFailure } from "./CommandFailure.js"
+import * as CompilerBudget from "./CompilerBudget.js"
 import * as DirectoryFeed from "./DirectoryFeed.js"
 import * as EnvoyBootstrap from "./EnvoyBootstrap.js"
 import type * as GroupBy from "./GroupBy.js"
@@ -474,7 +475,10 @@ const loggerOf = (format: Config["logFormat"]) =>
  * @since 0.1.0
  */
 export const run = (config: Config): Effect.Effect<never, CommandFailure> =>
-  Effect.zipRight(ApiVersion.load(config.api), serveWith(config)).pipe(
+  CompilerBudget.raise().pipe(
+    Effect.zipRight(ApiVersion.load(config.api)),
+    Effect.zipRight(serveWith(config)),
+    Effect.scoped,
     Effect.provide(loggerOf(config.logFormat)),
     Logger.withMinimumLogLevel(levels[config.logLevel])
   )

@@ -4,6 +4,7 @@
  *
  * @since 0.1.0
  */
+import * as HashMap from "effect/HashMap"
 import type { Once } from "../Steps.js"
 import type { CollectionIndex } from "./CollectionIndex.js"
 import type { Crossing } from "./Crossing.js"
@@ -18,6 +19,9 @@ import type { Resource } from "./Resource.js"
 const mostShared = 16
 
 const mostOwn = 4
+
+/** Most resources of a set that has a `Map`: making it takes a millisecond or two. */
+const mostMapped = 16_384
 
 /**
  * The cache of one set.
@@ -34,12 +38,25 @@ export class Computed {
   /** The members of glob collections, if any stream subscribes to one. */
   collections: Once<CollectionIndex> | undefined
   #full: Responses | undefined
+  #byName: ReadonlyMap<string, Resource> | undefined
+  /** How often a resource was looked up without a `Map`. */
+  #lookUps = 0
   /** Oldest first. */
   #crossings: Array<Crossing> = []
 
   /** Responses that carry all resources. */
   get full(): Responses {
     return (this.#full ??= new Map())
+  }
+
+  /**
+   * The resources in a `Map`, which finds one sooner than a hash trie, above all in a process that has just started. It is made
+   * when as many were looked up as there are, so it costs no more than it may save; a set that changes again before has none.
+   */
+  byName(resources: HashMap.HashMap<string, Resource>): ReadonlyMap<string, Resource> | undefined {
+    if (this.#byName !== undefined || ++this.#lookUps < HashMap.size(resources)) return this.#byName
+    if (HashMap.size(resources) > mostMapped) return undefined
+    return (this.#byName = new Map(resources))
   }
 
   /** The crossing from a cursor, if it is kept. */

@@ -128,8 +128,10 @@ export const empty = (typeUrl: string): ResourceSet =>
  *
  * @since 0.1.0
  */
-export const get = (self: ResourceSet, name: string): Resource | undefined =>
-  Option.getOrUndefined(HashMap.get(self.resources, name))
+export const get = (self: ResourceSet, name: string): Resource | undefined => {
+  const mapped = self.computed.byName(self.resources)
+  return mapped === undefined ? Option.getOrUndefined(HashMap.get(self.resources, name)) : mapped.get(name)
+}
 
 /**
  * The resource that a client requests by a name: it has this name or alias or, for virtual hosts, the domain that matches it

@@ -13,6 +13,7 @@ import * as Extensions from "./Extensions.js"
 import { type Facts, Site } from "./Facts.js"
 import * as HttpManagers from "./HttpManagers.js"
 import * as Listeners from "./Listeners.js"
+import * as PlainAssignment from "./PlainAssignment.js"
 import * as Reading from "./Reading.js"
 import * as RegularExpressions from "./RegularExpressions.js"
 import * as Routes from "./Routes.js"
@@ -25,6 +26,8 @@ export interface Content {
   /** In place of the value: those of its variants, of which each client gets one. */
   readonly contents?: ReadonlyArray<Uint8Array> | undefined
 }
+
+const assignmentUrl = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
 
 const reader = new Reading.Reader([
   ...Listeners.readings,
@@ -91,10 +94,12 @@ export class FactsCache {
   /** Reads a resource. The names of types that have to be loaded first: with {@link load}; then it is to be read again. */
   read(resource: Content, registry: Registry | undefined): Facts | ReadonlySet<string> {
     const missing = new Set<string>()
+    const { contents, value } = resource
+    const mayBePlain = resource.typeUrl === assignmentUrl && contents === undefined && registry === undefined
+    if (mayBePlain && PlainAssignment.isPlain(value)) return this.take(resource, nothing, missing)
     const typeOf = typesOf(registry, missing)
     const type = typeOf(resource.typeUrl)
     if (type === undefined) return this.take(resource, nothing, missing)
-    const { contents, value } = resource
     const facts =
       contents === undefined ? read(type, value, typeOf) : joined(contents.map((each) => read(type, each, typeOf)))
     return this.take(resource, facts, missing)
