@@ -74,8 +74,8 @@ const server = [
   {
     fault: "names added at an unchanged version are not answered",
     file: "server/RequestedNames.ts",
-    line: "self.requested = Steps.toEnd(withNames(self.requested, names))",
-    becomes: "self.requested = Steps.toEnd(withNames(self.requested, []))"
+    line: "self.requested = isFirst ? NameSet.ofTable(self.names) : NameSet.addAll(self.requested, names)",
+    becomes: "self.requested = isFirst ? NameSet.ofTable(self.names) : self.requested"
   },
   {
     fault: "the wildcard returns when the list of names is empty again",
@@ -104,13 +104,13 @@ const server = [
   {
     fault: "a name given up under the wildcard is not answered",
     file: "server/IncrementalNames.ts",
-    line: 'if (next.wildcard !== "none") next.requested = HashSet.add(next.requested, name)',
+    line: 'if (next.wildcard !== "none") next.requested = NameSet.add(next.requested, name)',
     becomes: ""
   },
   {
     fault: "names that remain after the wildcard forget what it brought",
     file: "server/RequestedNames.ts",
-    line: "if (isWild(self) && held !== undefined) yield* keepHeld(self, held, HashMap.keys(self.names))",
+    line: "if (isWild(self) && held !== undefined) yield* keepHeld(self, held, self.names.keys())",
     becomes: ""
   },
   {
@@ -158,7 +158,7 @@ const server = [
   {
     fault: "a reconnecting client does not get the endpoints of a changed cluster",
     file: "server/StreamRequest.ts",
-    line: "      repeating.resendEvenIfHeld = yield* RequestedNames.withNames(repeating.resendEvenIfHeld, self.warming)\n",
+    line: "      repeating.resendEvenIfHeld = yield* NameSet.addAllInSteps(repeating.resendEvenIfHeld, self.warming)\n",
     becomes: ""
   },
   {
@@ -291,7 +291,7 @@ const server = [
   {
     fault: "what the client accepted goes with a correction",
     file: "server/Acknowledgement.ts",
-    line: 'return before.value === "" || (resource !== undefined && before.value !== resource.fingerprint)',
+    line: 'return before === "" || (resource !== undefined && before !== resource.fingerprint)',
     becomes: "return true"
   },
   {
@@ -357,8 +357,8 @@ const server = [
   {
     fault: "the names that are left of a long request are gone through for each of its answers",
     file: "server/RequestedNames.ts",
-    line: "for (const name of isOneSmaller ? one : other) all = HashSet.add(all, name)",
-    becomes: "for (const name of isOneSmaller ? other : one) all = HashSet.add(all, name)"
+    line: "one.size < other.size ? NameSet.addAll(other, one) : NameSet.addAll(one, other)",
+    becomes: "one.size < other.size ? NameSet.addAll(one, other) : NameSet.addAll(other, one)"
   },
   {
     fault: "what a client holds that comes back is looked at all at once",
@@ -510,7 +510,7 @@ const server = [
   {
     fault: "a response for one client's names is given to another",
     file: "server/Incremental.ts",
-    line: "const alike = wild && HashMap.isEmpty(self.names) && HashSet.size(self.requested) === 0",
+    line: "const alike = wild && self.names.size === 0 && self.requested.size === 0",
     becomes: "const alike = wild"
   },
   {
@@ -558,8 +558,8 @@ const server = [
   {
     fault: "a name given up under the wildcard takes back that it was to be sent",
     file: "server/RequestedNames.ts",
-    line: "  if (isWild(self)) return\n  const requested",
-    becomes: "  const requested"
+    line: "  if (isWild(self)) return\n  self.requested",
+    becomes: "  self.requested"
   },
   {
     fault: "a version that was replaced is taken for the present one",
@@ -627,7 +627,7 @@ const server = [
   {
     fault: "a renewal has no body after the NACK of a heartbeat",
     file: "server/Acknowledgement.ts",
-    line: "for (const name of sent.heartbeats) next.mayBeLost = HashSet.add(next.mayBeLost, name)",
+    line: "if (sent.heartbeats.length > 0) next.mayBeLost = NameSet.addAll(self.mayBeLost, sent.heartbeats)",
     becomes: ""
   },
   {
@@ -793,7 +793,7 @@ const server = [
   {
     fault: "a quoted name that was given up since counts as held by its alias",
     file: "server/QuotedVersions.ts",
-    line: "if (HashSet.size(self.resendEvenIfHeld) > 0) return true",
+    line: "if (self.resendEvenIfHeld.size > 0) return true",
     becomes: ""
   },
   {
@@ -817,7 +817,7 @@ const server = [
   {
     fault: "what is held back and then comes by no name is left with the client",
     file: "server/Incremental.ts",
-    line: "if (held !== undefined) next.names = HashMap.set(next.names, name, held)",
+    line: "if (held !== undefined) kept.set(name, held)",
     becomes: ""
   },
   {
@@ -835,7 +835,7 @@ const server = [
   {
     fault: "a resource that came by an alias and is asked for by its name counts as not sent",
     file: "server/RequestedNames.ts",
-    line: 'if (own !== alias && held !== "" && Option.contains(HashMap.get(names, own), "")) {',
+    line: 'if (own !== alias && held !== "" && names.get(own) === "") {',
     becomes: "if (false) {"
   },
   {
@@ -853,14 +853,13 @@ const server = [
   {
     fault: "a resource is left with a client that asked for it by a name that is another resource's own now",
     file: "server/QuotedVersions.ts",
-    line: "isSome(HashMap.keys(self.names), (name) => !isQuotedItself(name))",
-    becomes:
-      "isSome(HashMap.keys(self.names), (name) => !before.others.has(name) && ResourceSet.get(set, name) === undefined)"
+    line: "isSome(self.names.keys(), (name) => !isQuotedItself(name))",
+    becomes: "isSome(self.names.keys(), (name) => !before.others.has(name) && ResourceSet.get(set, name) === undefined)"
   },
   {
     fault: "openers of route configurations that are gone are remembered",
     file: "server/VirtualHostOpeners.ts",
-    line: "const sent = HashSet.filter(self.sentOpeners, (name) => names.has(name))",
+    line: "const sent = NameSet.filter(self.sentOpeners, (name) => names.has(name))",
     becomes: "const sent = self.sentOpeners"
   }
 ]
@@ -3829,8 +3828,8 @@ const onDemand = [
     fault: "on demand: the answer waits though the resource is there",
     file: "server/OnDemandNames.ts",
     by: "packages/core/test/traces.test.ts",
-    line: "if (!HashSet.has(requested, name) || isIn(protocol, newest, name)) continue",
-    becomes: "if (!HashSet.has(requested, name)) continue"
+    line: "if (!requested.has(name) || isIn(protocol, newest, name)) continue",
+    becomes: "if (!requested.has(name)) continue"
   },
   {
     fault: "on demand: what a client holds from an earlier stream it is told to delete before the answer",
@@ -4590,14 +4589,14 @@ const dynamicParameters = [
     fault: "TP3: an error is told again and again",
     file: "server/SentErrors.ts",
     by: "packages/core/test/traces.test.ts",
-    line: "if (isKnown && !HashSet.has(requested, name)) continue",
+    line: "if (isKnown && !requested.has(name)) continue",
     becomes: ""
   },
   {
     fault: "TP3: who asks again is not told again",
     file: "server/SentErrors.ts",
     by: "packages/core/test/traces.test.ts",
-    line: "if (isKnown && !HashSet.has(requested, name)) continue",
+    line: "if (isKnown && !requested.has(name)) continue",
     becomes: "if (isKnown) continue"
   },
   {
@@ -4611,14 +4610,14 @@ const dynamicParameters = [
     fault: "TP3: what cannot be given for now is removed",
     file: "server/SentErrors.ts",
     by: "packages/core/test/traces.test.ts",
-    line: "return error?.error !== undefined && !isAway(error) && !HashSet.has(before.requested, name)",
+    line: "return error?.error !== undefined && !isAway(error) && !before.requested.has(name)",
     becomes: "return false"
   },
   {
     fault: "TP3: what was kept in the place of an error is kept for good",
     file: "server/SentErrors.ts",
     by: "packages/core/test/traces.test.ts",
-    line: "if (isAsked && isGone) next.requested = HashSet.add(next.requested, name)",
+    line: "if (isAsked && isGone) lost.push(name)",
     becomes: ""
   },
   {
@@ -4646,7 +4645,7 @@ const dynamicParameters = [
     fault: "TP3: an error of a member of a collection is told to nobody",
     file: "server/SentErrors.ts",
     by: "packages/core/test/traces.test.ts",
-    line: "return collection !== undefined && collections !== undefined && HashSet.has(collections.globs, collection)",
+    line: "return collection !== undefined && collections !== undefined && collections.globs.has(collection)",
     becomes: "return false"
   },
   {
@@ -4712,14 +4711,14 @@ const localityEndpoints = [
     fault: "LEDS: endpoints are sent again with any change of their assignment",
     file: "server/LedsAfterEds.ts",
     by: "packages/core/test/traces.test.ts",
-    line: "if (!HashSet.has(requested, name)) continue",
+    line: "if (!requested.has(name)) continue",
     becomes: ""
   },
   {
     fault: "LEDS: with an assignment that is sent again, those of others are, too",
     file: "server/LedsAfterEds.ts",
     by: "packages/core/test/traces.test.ts",
-    line: "if (HashSet.has(globs, glob)) again.push(glob)",
+    line: "if (globs.has(glob)) again.push(glob)",
     becomes: "again.push(...globs)"
   },
   {
@@ -4813,19 +4812,19 @@ const collections = [
   {
     fault: "collections: members of a collection that is asked for again are not sent again",
     file: "server/Collections.ts",
-    line: "if (HashSet.has(requested, glob)) asked.push(name)",
-    becomes: "if (HashSet.has(requested, glob) && self.cursor === undefined) asked.push(name)"
+    line: "if (requested.has(glob)) asked.push(name)",
+    becomes: "if (requested.has(glob) && self.cursor === undefined) asked.push(name)"
   },
   {
     fault: "collections: a name given up that the collection covers gets no answer",
     file: "server/IncrementalNames.ts",
-    line: "      RequestedNames.resendHeld(next, [name])\n      next.requested = HashSet.add(next.requested, name)\n    } else {",
+    line: "      RequestedNames.resendHeld(next, [name])\n      next.requested = NameSet.add(next.requested, name)\n    } else {",
     becomes: "    } else {"
   },
   {
     fault: "collections: a member listed by name goes with the collection",
     file: "server/Collections.ts",
-    line: "!HashMap.has(collections.asked, name) && Collection.of(name) === glob",
+    line: "!collections.asked.has(name) && Collection.of(name) === glob",
     becomes: "Collection.of(name) === glob"
   },
   {
@@ -4837,7 +4836,7 @@ const collections = [
   {
     fault: "collections: under a wildcard, members of one that is given up get no answer",
     file: "server/IncrementalNames.ts",
-    line: 'if (next.wildcard !== "none") next.requested = yield* RequestedNames.withNames(next.requested, members)',
+    line: 'if (next.wildcard !== "none") next.requested = yield* NameSet.addAllInSteps(next.requested, members)',
     becomes: ""
   },
   {
@@ -4856,7 +4855,7 @@ const collections = [
     fault: "collections: removed members are remembered without end",
     file: "server/Collections.ts",
     by: "packages/core/test/Collection.test.ts",
-    line: "if (gone > fewGone && 2 * gone > HashMap.size(next.names)) yield* free(next, set)",
+    line: "if (gone > fewGone && 2 * gone > next.names.size) yield* free(next, set)",
     becomes: ""
   },
   {
@@ -5563,7 +5562,7 @@ export const mutations = [
     fault: "a resource that the client may have lost waits for its renewal when it comes back",
     file: "server/SubscriptionChanges.ts",
     by: "packages/core/test/traces.test.ts",
-    line: " && !HashSet.has(mayBeLost, resource.name)",
+    line: " && !mayBeLost.has(resource.name)",
     becomes: ""
   },
   {
@@ -5605,7 +5604,7 @@ export const mutations = [
     fault: "a client that returns with many hosts loses those that may be made again",
     file: "server/Sending.ts",
     by: "packages/core/test/traces.test.ts",
-    line: "!isOpener.has(name) && !HashSet.has(deferred, name)",
+    line: "!isOpener.has(name) && !deferred.has(name)",
     becomes: "!isOpener.has(name)"
   },
   {
@@ -5719,8 +5718,8 @@ export const mutations = [
   {
     fault: "a part that says that a name is gone does not answer who asked for it meanwhile",
     file: "server/Sending.ts",
-    line: "if (isGone(name)) sent.requested = HashSet.remove(sent.requested, name)",
-    becomes: "if (isGone(name)) break"
+    line: "sent.requested = NameSet.removeAll(sent.requested, part.removed.filter(isGone))",
+    becomes: "void isGone"
   },
   {
     fault: "any number of names may have one hash",
@@ -5746,7 +5745,7 @@ export const mutations = [
   {
     fault: "what a client holds and did not ask for stays, where it holds a part of what it asked for",
     file: "server/ReturningClient.ts",
-    line: "!wild && asked < HashMap.size(names)",
+    line: "!wild && asked < names.size",
     becomes: "false",
     by: "packages/core/test/LargeRequest.test.ts"
   },
@@ -6811,7 +6810,7 @@ export const mutations = [
     fault: "a client that asked for names beside the wildcard has the short response of those that did not",
     file: "server/Incremental.ts",
     by: "packages/core/test/near.test.ts",
-    line: "const alike = wild && HashMap.isEmpty(names)\n",
+    line: "const alike = wild && names.size === 0\n",
     becomes: "const alike = wild\n"
   },
   {
@@ -6987,13 +6986,13 @@ export const mutations = [
   {
     fault: "what comes back under a wildcard is sent again although it is as it was",
     file: "server/SubscriptionChanges.ts",
-    line: "if (self.pendingRemovals.size > 0 || (incremental && !HashMap.isEmpty(names))) {",
-    becomes: "if (incremental && !HashMap.isEmpty(names)) {"
+    line: "if (self.pendingRemovals.size > 0 || (incremental && names.size > 0)) {",
+    becomes: "if (incremental && names.size > 0) {"
   },
   {
     fault: "a name beside a wildcard that leads nowhere is passed over",
     file: "server/SubscriptionChanges.ts",
-    line: "if (self.pendingRemovals.size > 0 || (incremental && !HashMap.isEmpty(names))) {",
+    line: "if (self.pendingRemovals.size > 0 || (incremental && names.size > 0)) {",
     becomes: "if (self.pendingRemovals.size > 0) {"
   },
   {
@@ -8355,7 +8354,7 @@ export const mutations = [
   {
     fault: "collections: members are no answer to the collection when it is asked for again",
     file: "server/Collections.ts",
-    line: "if (HashSet.has(requested, glob)) asked.push(name)",
+    line: "if (requested.has(glob)) asked.push(name)",
     becomes: "",
     by: "packages/testing/test/sim.test.ts"
   },
@@ -8388,5 +8387,110 @@ export const mutations = [
     file: "client/CachedType.ts",
     line: "        this.tell(glob, entry, resultOf(entry, failure.error))\n",
     becomes: "        void resultOf\n"
+  },
+  {
+    fault: "name table: what a draft of a table changes is changed in the table, too",
+    file: "server/NameTable.ts",
+    by: "packages/core/test/NameTable.test.ts",
+    line: "const copy = new Map(this.#from.few)",
+    becomes: "const copy = this.#from.few"
+  },
+  {
+    fault: "name table: values that were noted beside a shared map are lost when it is copied",
+    file: "server/NameTable.ts",
+    by: "packages/core/test/NameTable.test.ts",
+    line: "for (const [name, value] of this.#recent ?? this.#from.recent ?? noEntries) copy.set(name, value)",
+    becomes: "void noEntries"
+  },
+  {
+    fault: "name table: values are noted beside a shared map without end",
+    file: "server/NameTable.ts",
+    by: "packages/core/test/NameTable.test.ts",
+    line: "if (known !== undefined && known.size >= mostRecent && !known.has(name)) return false",
+    becomes: "void mostRecent"
+  },
+  {
+    fault: "name table: values that two tables noted are one and the same",
+    file: "server/NameTable.ts",
+    by: "packages/core/test/NameTable.test.ts",
+    line: "this.#recent ??= new Map(this.#from.recent)",
+    becomes: "this.#recent ??= this.#from.recent ?? new Map()"
+  },
+  {
+    fault: "name table: with many names those that were there are lost",
+    file: "server/NameTable.ts",
+    by: "packages/core/test/NameTable.test.ts",
+    line: "for (const [name, value] of few) HashMap.set(many, name, value)",
+    becomes: "void [few, many]"
+  },
+  {
+    fault: "a set of more resources than are looked up has a map of them",
+    file: "resource/Computed.ts",
+    by: "packages/core/test/Computed.test.ts",
+    line: "if (this.#byName !== undefined || ++this.#lookUps < HashMap.size(resources)) return this.#byName",
+    becomes: "if (this.#byName !== undefined) return this.#byName"
+  },
+  {
+    fault: "a set of any size has a map of its resources",
+    file: "resource/Computed.ts",
+    by: "packages/core/test/Computed.test.ts",
+    line: "if (HashMap.size(resources) > mostMapped) return undefined",
+    becomes: "void mostMapped"
+  },
+  {
+    fault: "plain assignments: what is no IP address is plain",
+    file: "packages/validate/src/internal/group/PlainAssignment.ts",
+    by: "packages/validate/test/PlainAssignment.test.ts",
+    line: "if (port === 0 || !InternetText.isIp(address)) throw notPlain",
+    becomes: "if (port === 0) throw notPlain"
+  },
+  {
+    fault: "plain assignments: an endpoint that is there twice is plain",
+    file: "packages/validate/src/internal/group/PlainAssignment.ts",
+    by: "packages/validate/test/PlainAssignment.test.ts",
+    line: "if (!isNew(seen.addresses, endpoint(fields, fields.inside(end)))) throw notPlain",
+    becomes: "isNew(seen.addresses, endpoint(fields, fields.inside(end)))"
+  },
+  {
+    fault: "plain assignments: a locality that is there twice is plain",
+    file: "packages/validate/src/internal/group/PlainAssignment.ts",
+    by: "packages/validate/test/PlainAssignment.test.ts",
+    line: 'if (!isNew(seen.localities, `${priority} ${where ?? ""}`)) throw notPlain',
+    becomes: 'isNew(seen.localities, `${priority} ${where ?? ""}`)'
+  },
+  {
+    fault: "plain assignments: a priority may be missing",
+    file: "packages/validate/src/internal/group/PlainAssignment.ts",
+    by: "packages/validate/test/PlainAssignment.test.ts",
+    line: "for (const priority of seen.priorities) if (priority >= seen.priorities.size) return false",
+    becomes: ""
+  },
+  {
+    fault: "plain assignments: of an address that is there twice the last one counts alone",
+    file: "packages/validate/src/internal/group/PlainAssignment.ts",
+    by: "packages/validate/test/PlainAssignment.test.ts",
+    line: "if (fields.number() !== tagOf(1, delimited) || fields.inside(end) !== end) throw notPlain",
+    becomes: "if (fields.number() !== tagOf(1, delimited) || fields.inside(end) > end) throw notPlain"
+  },
+  {
+    fault: "the compiler's budget stays raised",
+    file: "packages/cli/src/CompilerBudget.ts",
+    by: "packages/cli/test/CompilerBudget.test.ts",
+    line: "Effect.zipRight(Effect.forkScoped(Effect.delay(set(budget.usual), time))),",
+    becomes: ""
+  },
+  {
+    fault: "the compiler's budget stays raised when the server ends within a minute",
+    file: "packages/cli/src/CompilerBudget.ts",
+    by: "packages/cli/test/CompilerBudget.test.ts",
+    line: "() => set(budget.usual)",
+    becomes: "() => Effect.void"
+  },
+  {
+    fault: "a compiler's budget that was given is overruled",
+    file: "packages/cli/src/CompilerBudget.ts",
+    by: "packages/cli/test/CompilerBudget.test.ts",
+    line: "return isGiven ? undefined : budget",
+    becomes: "return isGiven ? budget : budget"
   }
 ]

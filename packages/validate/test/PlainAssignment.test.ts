@@ -1,5 +1,13 @@
 /** What is seen from the bytes of an assignment, beside what is read of its message. */
-import { create, createRegistry, type DescMessage, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
+import {
+  create,
+  createRegistry,
+  type DescMessage,
+  fromBinary,
+  type MessageInitShape,
+  toBinary
+} from "@bufbuild/protobuf"
+import { HealthStatus } from "@effect-xds/proto/envoy/config/core/v3/health_check"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { describe, expect, it } from "vitest"
 import { FactsCache, nothing } from "../src/internal/group/FactsReader.js"
@@ -20,7 +28,16 @@ type Assignment = MessageInitShape<typeof ClusterLoadAssignmentSchema>
 type Random = RandomMessage.Random
 
 const socket = (random: Random) => ({
-  address: random.pick(["10.0.0.1", "10.0.0.2", "10.0.0.3", "2001:db8::1", "10.0.0.1", "example.com", "fe80::1%eth0", ""]),
+  address: random.pick([
+    "10.0.0.1",
+    "10.0.0.2",
+    "10.0.0.3",
+    "2001:db8::1",
+    "10.0.0.1",
+    "example.com",
+    "fe80::1%eth0",
+    ""
+  ]),
   portSpecifier:
     random.below(12) === 0
       ? ({ case: "namedPort", value: "http" } as const)
@@ -49,9 +66,7 @@ const assignment = (random: Random): Assignment => ({
             ...maybe(random, 8, { hostname: "example.com" }),
             address: { address: { case: "socketAddress" as const, value: socket(random) } },
             ...maybe(random, 30, {
-              additionalAddresses: [
-                { address: { address: { case: "socketAddress" as const, value: socket(random) } } }
-              ]
+              additionalAddresses: [{ address: { address: { case: "socketAddress" as const, value: socket(random) } } }]
             })
           }
         }
@@ -135,7 +150,7 @@ describe("PlainAssignment", () => {
           }
         }
       },
-      healthStatus: 1,
+      healthStatus: HealthStatus.HEALTHY,
       loadBalancingWeight: 3,
       metadata: { filterMetadata: { "envoy.lb": { canary: true } } }
     })
