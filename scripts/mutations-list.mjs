@@ -8466,11 +8466,11 @@ export const mutations = [
     becomes: ""
   },
   {
-    fault: "plain assignments: of an address that is there twice the last one counts alone",
+    fault: "plain assignments: numbers have more than 32 bits",
     file: "packages/validate/src/internal/group/PlainAssignment.ts",
     by: "packages/validate/test/PlainAssignment.test.ts",
-    line: "if (fields.number() !== tagOf(1, delimited) || fields.inside(end) !== end) throw notPlain",
-    becomes: "if (fields.number() !== tagOf(1, delimited) || fields.inside(end) > end) throw notPlain"
+    line: "if (byte < 128 && value < 2 ** 32) return value",
+    becomes: "if (byte < 128) return value"
   },
   {
     fault: "the compiler's budget stays raised",

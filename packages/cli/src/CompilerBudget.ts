@@ -2,8 +2,8 @@
  * Compiler budget: how much a function runs until V8 optimizes it.
  *
  * After a restart all clients come at once, to a process that has compiled nothing yet. V8 then optimizes hundreds of functions in a
- * second, which for the first thousand streams is up to a third of all CPU time and pays off later. So functions have to run
- * times as much in the first minute. V8 with Maglev, as in Node 24 and later, compiles in between and gains too little from it.
+ * second. Of a thousand new streams that is a quarter of all CPU time, and pays off later. So in the first minute functions have to run
+ * several times as much. V8 with Maglev, as in Node 24 and later, compiles in between and gains too little from it.
  *
  * @since 0.1.0
  */

@@ -476,7 +476,8 @@ describe("a request with 20 000 names", () => {
       yield* store.update("edge", {
         upsert: { endpoints: [create(ClusterLoadAssignmentSchema, { clusterName: "assignment-7" })] }
       })
-      expect(writes[0]?.length).toBe(21)
+      // On a busy machine they may be noted by now.
+      expect([21, 22]).toContain(writes[0]?.length)
       yield* eventually(() => expect(writes[0]?.length).toBe(22))
       // And when it goes, what is known of its names goes in slices, too.
       large?.onEnd("gone")

@@ -166,9 +166,11 @@ describe("PlainAssignment", () => {
     expect(isPlain(encode({ clusterName: "a", endpoints: [{ lbEndpoints: [endpoint("example.com")] }] }))).toBe(false)
   })
 
-  it("a weight beyond 32 bits is none that is known here", () => {
-    // endpoints { load_balancing_weight { value: 2^32 } priority: 1 }
-    const bytes = new Uint8Array([0x12, 0x0a, 0x1a, 0x06, 0x08, 0x80, 0x80, 0x80, 0x80, 0x10, 0x28, 0x01])
+  it("a weight beyond 32 bits is 0, so a priority is missing", () => {
+    // endpoints { load_balancing_weight { value: 2^32 } } endpoints { load_balancing_weight { value: 1 } priority: 1 }
+    const first = [0x12, 0x08, 0x1a, 0x06, 0x08, 0x80, 0x80, 0x80, 0x80, 0x10]
+    const bytes = new Uint8Array([...first, 0x12, 0x06, 0x1a, 0x02, 0x08, 0x01, 0x28, 0x01])
+    expect(saysNothing(bytes)).toBe(false)
     expect(isPlain(bytes)).toBe(false)
   })
 })
