@@ -8473,24 +8473,31 @@ export const mutations = [
     becomes: "if (byte < 128) return value"
   },
   {
-    fault: "the compiler's budget stays raised",
+    fault: "the compiler's budget is never what V8 has by itself",
     file: "packages/cli/src/CompilerBudget.ts",
     by: "packages/cli/test/CompilerBudget.test.ts",
-    line: "Effect.zipRight(Effect.forkScoped(Effect.delay(set(budget.usual), time))),",
-    becomes: ""
+    line: "() => set(budget.initial)",
+    becomes: "() => Effect.void"
   },
   {
-    fault: "the compiler's budget stays raised when the server ends within a minute",
+    fault: "the compiler's budget stays raised as long as the server runs",
     file: "packages/cli/src/CompilerBudget.ts",
     by: "packages/cli/test/CompilerBudget.test.ts",
-    line: "() => set(budget.usual)",
-    becomes: "() => Effect.void"
+    line: "() => Effect.sleep(lasting),",
+    becomes: "() => Effect.never,"
   },
   {
     fault: "a compiler's budget that was given is overruled",
     file: "packages/cli/src/CompilerBudget.ts",
     by: "packages/cli/test/CompilerBudget.test.ts",
-    line: "return isGiven ? undefined : budget",
-    becomes: "return isGiven ? budget : budget"
+    line: "if (budget === undefined || engine.options.some((option) => nameOf(option) === budget.flag)) return Effect.void",
+    becomes: "if (budget === undefined) return Effect.void"
+  },
+  {
+    fault: "serve raises the compiler's budget although it was told not to",
+    file: "packages/cli/src/Serving.ts",
+    by: "packages/cli/test/CompilerBudget.test.ts",
+    line: "if (!config.noCompilerBudget) yield* CompilerBudget.raise",
+    becomes: "yield* CompilerBudget.raise"
   }
 ]

@@ -1,74 +1,75 @@
 /**
- * Compiler budget: how much a function runs until V8 optimizes it.
- *
- * After a restart all clients come at once, to a process that has compiled nothing yet. V8 then optimizes hundreds of functions in a
- * second. Of a thousand new streams that is a quarter of all CPU time, and pays off later. So in the first minute functions have to run
- * several times as much. V8 with Maglev, as in Node 24 and later, compiles in between and gains too little from it.
+ * How much a function has to run until V8 optimizes it. Clients that come to a server that has just started are served by code that
+ * is new to V8: it optimizes so much of it at once that this is a quarter of the CPU time, and little of that pays while they come.
+ * So V8 waits longer for a minute. This puts work off, and saves none.
  *
  * @since 0.1.0
  */
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { setFlagsFromString } from "node:v8"
 
-/** A flag of V8, what it has by default, and for the first minute. */
-interface Budget {
-  readonly flag: string
-  readonly usual: number
-  readonly raised: number
-}
-
-/** By the major and minor version of V8; the figures are those of `node --v8-options`. Others are left alone. */
-const budgets: ReadonlyMap<string, Budget> = new Map([
-  // Node 20: bytes of bytecode.
-  ["11.3", { flag: "--interrupt-budget", usual: 66 * 1024, raised: 500_000 }],
-  // Node 22: calls.
-  ["12.4", { flag: "--invocation-count-for-turbofan", usual: 3_000, raised: 12_000 }]
-])
-
 /**
- * For how long the budget is raised.
- *
- * @since 0.1.0
- */
-export const time = Duration.minutes(1)
-
-/**
- * What the budget belongs to: the version of V8, the arguments that Node was started with, and how a flag is set.
+ * V8, as a process has it.
  *
  * @since 0.1.0
  */
 export interface Engine {
-  readonly v8: string
-  readonly arguments: ReadonlyArray<string>
-  readonly set: (flag: string) => void
-}
-
-const ofProcess: Engine = {
-  v8: process.versions.v8,
-  arguments: process.execArgv,
-  set: setFlagsFromString
-}
-
-const budgetOf = ({ arguments: given, v8 }: Engine): Budget | undefined => {
-  const budget = budgets.get(v8.split(".", 2).join("."))
-  // Who sets it knows what they want. V8 takes `_` for `-`.
-  const isGiven = given.some((each) => budget !== undefined && each.replaceAll("_", "-").startsWith(budget.flag))
-  return isGiven ? undefined : budget
+  readonly version: string
+  /** The options that Node was started with. */
+  readonly options: ReadonlyArray<string>
+  readonly setFlags: (flags: string) => void
 }
 
 /**
- * Raises the budget until {@link time} is over, at most until the end of the scope.
+ * That of this process.
  *
  * @since 0.1.0
  */
-export const raise = (engine: Engine = ofProcess): Effect.Effect<void, never, Scope.Scope> => {
-  const budget = budgetOf(engine)
-  if (budget === undefined) return Effect.void
-  const set = (value: number) => Effect.sync(() => engine.set(`${budget.flag}=${value}`))
-  return Effect.acquireRelease(set(budget.raised), () => set(budget.usual)).pipe(
-    Effect.zipRight(Effect.forkScoped(Effect.delay(set(budget.usual), time))),
-    Effect.asVoid
-  )
+export const ofProcess: Engine = {
+  version: process.versions.v8,
+  options: process.execArgv,
+  setFlags: setFlagsFromString
+}
+
+interface Budget {
+  readonly flag: string
+  /** V8's own, which cannot be asked for. */
+  readonly initial: number
+  readonly raised: number
+}
+
+/**
+ * By the version of V8, major and minor: its flags and their defaults change. Only where it was measured, and pays: on Node 24 and
+ * 26, which have a quicker compiler before that one, it does not. docs/performance.md has the figures.
+ */
+const budgets: ReadonlyMap<string, Budget> = new Map([
+  // Node 20: bytes of bytecode.
+  ["11.3", { flag: "--interrupt-budget", initial: 67_584, raised: 500_000 }],
+  // Node 22: calls.
+  ["12.4", { flag: "--invocation-count-for-turbofan", initial: 3_000, raised: 10_000 }]
+])
+
+const versionPattern = /^\d+\.\d+/
+
+/** V8 takes underscores for dashes, too. */
+const nameOf = (option: string): string => option.replace(/=.*$/s, "").replaceAll("_", "-")
+
+/** Later the clients of a server that was started anew are there, and what still runs is worth optimizing. */
+const lasting = "1 minute"
+
+/**
+ * Raises the budget for a minute, or until the scope ends. Who gave Node the flag keeps their value.
+ *
+ * @since 0.1.0
+ */
+export const raise = (engine: Engine): Effect.Effect<void, never, Scope.Scope> => {
+  const budget = budgets.get(versionPattern.exec(engine.version)?.[0] ?? "")
+  if (budget === undefined || engine.options.some((option) => nameOf(option) === budget.flag)) return Effect.void
+  const set = (value: number) => Effect.sync(() => engine.setFlags(`${budget.flag}=${value}`))
+  return Effect.acquireUseRelease(
+    set(budget.raised),
+    () => Effect.sleep(lasting),
+    () => set(budget.initial)
+  ).pipe(Effect.forkScoped, Effect.asVoid)
 }

@@ -56,6 +56,7 @@ export interface Config {
   /** Bytes. */
   readonly maxResponseBytes: number
   readonly noAdmin: boolean
+  readonly noCompilerBudget: boolean
   readonly filesOut: string | undefined
   readonly validate: Validator.Mode
   readonly groupRules: Validator.GroupMode
@@ -400,6 +401,8 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
       const transport = RestServer.make({ ...common, port: restPort, path: restListen })
       transports.push({ transport, onServing: (address) => (rest = address) })
     }
+    // Not sooner: with it the start takes longer.
+    if (!config.noCompilerBudget) yield* CompilerBudget.raise(CompilerBudget.ofProcess)
     const server = yield* XdsServer.make({
       maxResponseBytes: config.maxResponseBytes,
       group: (node, { peer }) => {
@@ -475,10 +478,7 @@ const loggerOf = (format: Config["logFormat"]) =>
  * @since 0.1.0
  */
 export const run = (config: Config): Effect.Effect<never, CommandFailure> =>
-  CompilerBudget.raise().pipe(
-    Effect.zipRight(ApiVersion.load(config.api)),
-    Effect.zipRight(serveWith(config)),
-    Effect.scoped,
+  Effect.zipRight(ApiVersion.load(config.api), serveWith(config)).pipe(
     Effect.provide(loggerOf(config.logFormat)),
     Logger.withMinimumLogLevel(levels[config.logLevel])
   )

@@ -1,64 +1,129 @@
-import { assert, describe, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Exit, Scope, TestClock } from "effect"
 import { execFileSync } from "node:child_process"
-import * as Duration from "effect/Duration"
-import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as Scope from "effect/Scope"
-import * as TestClock from "effect/TestClock"
+import { readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
 import * as CompilerBudget from "../src/CompilerBudget.js"
+import { deadline, eventually, program, start, temporaryDirectory } from "./ServeProcess.js"
 
-const engine = (v8: string, ...given: ReadonlyArray<string>) => {
-  const flags: Array<string> = []
-  return { v8, arguments: given, flags, set: (flag: string) => void flags.push(flag) }
-}
+/** Runs it with these, and gives what it has set so far. */
+const raised = (version: string, options: ReadonlyArray<string> = []) =>
+  Effect.gen(function* () {
+    const flags: Array<string> = []
+    yield* CompilerBudget.raise({ version, options, setFlags: (flag) => flags.push(flag) })
+    // Others run first.
+    yield* TestClock.adjust(0)
+    return flags
+  })
 
-describe("CompilerBudget", () => {
-  it.scoped("is raised for a minute", () =>
+const node20 = ["--interrupt-budget=500000", "--interrupt-budget=67584"]
+const node22 = ["--invocation-count-for-turbofan=10000", "--invocation-count-for-turbofan=3000"]
+
+const measured: ReadonlyArray<readonly [string, ReadonlyArray<string>]> = [
+  ["11.3.244.8-node.38", node20],
+  ["12.4.254.21-node.57", node22]
+]
+
+describe("the budget of V8's compiler", () => {
+  it.scoped.each(measured)("of V8 %s is raised at once, and restored after a minute", ([version, both]) =>
     Effect.gen(function* () {
-      const node20 = engine("11.3.244.8-node.38")
-      const node22 = engine("12.4.254.21-node.57")
-      yield* CompilerBudget.raise(node20)
-      yield* CompilerBudget.raise(node22)
-      yield* TestClock.adjust(Duration.subtract(CompilerBudget.time, Duration.millis(1)))
-      assert.deepStrictEqual(node20.flags, ["--interrupt-budget=500000"])
-      assert.deepStrictEqual(node22.flags, ["--invocation-count-for-turbofan=12000"])
-      yield* TestClock.adjust(Duration.millis(1))
-      assert.deepStrictEqual(node20.flags.slice(1), ["--interrupt-budget=67584"])
-      assert.deepStrictEqual(node22.flags.slice(1), ["--invocation-count-for-turbofan=3000"])
+      const flags = yield* raised(version)
+      expect(flags).toEqual(both.slice(0, 1))
+      yield* TestClock.adjust("59 seconds")
+      expect(flags).toEqual(both.slice(0, 1))
+      yield* TestClock.adjust("1 second")
+      expect(flags).toEqual(both)
+      yield* TestClock.adjust("1 hour")
+      expect(flags).toEqual(both)
     })
   )
 
-  it.effect("is as before when the server ends earlier, and no timer is left", () =>
+  it.effect("is restored once: when the minute is over, or when its scope ends sooner", () =>
     Effect.gen(function* () {
-      const node20 = engine("11.3.244.8-node.38")
-      const scope = yield* Scope.make()
-      yield* Scope.extend(CompilerBudget.raise(node20), scope)
-      yield* Scope.close(scope, Exit.void)
-      assert.deepStrictEqual(node20.flags, ["--interrupt-budget=500000", "--interrupt-budget=67584"])
-      yield* TestClock.adjust(CompilerBudget.time)
-      assert.lengthOf(node20.flags, 2)
-    })
-  )
-
-  it.scoped("is left alone where it was given, and in a V8 that was not measured", () =>
-    Effect.gen(function* () {
-      for (const each of [
-        engine("11.3.244.8-node.38", "--interrupt-budget=200000"),
-        engine("11.3.244.8-node.38", "--enable-source-maps", "--interrupt_budget=200000"),
-        engine("13.6.233.17-node.53"),
-        engine("14.6.202.34-node.40"),
-        engine("11.30.1")
-      ]) {
-        yield* CompilerBudget.raise(each)
-        assert.deepStrictEqual(each.flags, [])
+      for (const seconds of [0, 30, 60]) {
+        const scope = yield* Scope.make()
+        const flags = yield* Scope.extend(raised("11.3.244.8-node.38"), scope)
+        yield* TestClock.adjust(seconds * 1000)
+        yield* Scope.close(scope, Exit.void)
+        expect(flags, `${seconds} s`).toEqual(node20)
+        yield* TestClock.adjust("1 minute")
+        expect(flags, `${seconds} s`).toEqual(node20)
       }
     })
   )
 
-  it("the usual value is what this Node has", () => {
-    const options = execFileSync(process.execPath, ["--v8-options"], { encoding: "utf8" })
-    const flag = process.versions.v8.startsWith("11.3.") ? "interrupt-budget" : "invocation-count-for-turbofan"
-    const usual = new RegExp(`default: --${flag}=(\\d+)`).exec(options)?.[1]
-    assert.strictEqual(usual, flag === "interrupt-budget" ? String(66 * 1024) : "3000")
+  it.scoped("is left alone where it does not pay, where V8 is not known, and where Node was given another", () =>
+    Effect.gen(function* () {
+      // Those of Node 18, 21, 23, 24 and 26.
+      const others = [
+        "10.2.154.26-node.36",
+        "11.8.172.17",
+        "12.9.202.28",
+        "13.6.233.17-node.53",
+        "14.6.202.34",
+        "",
+        "1"
+      ]
+      // Names of which a known one is the beginning or the end.
+      for (const version of [...others, "11.30.1.1", "111.3.1.1"]) expect(yield* raised(version), version).toEqual([])
+      const [[of20], [of22]] = [measured[0] ?? [""], measured[1] ?? [""]]
+      for (const options of [["--interrupt-budget=70000"], ["--enable-source-maps", "--interrupt_budget", "70000"]]) {
+        expect(yield* raised(of20, options), options.join(" ")).toEqual([])
+        expect(yield* raised(of22, options), options.join(" ")).not.toEqual([])
+      }
+      expect(yield* raised(of20, ["--interrupt-budget-for-feedback-allocation=9"])).not.toEqual([])
+      expect(yield* raised(of22, ["--invocation_count_for_turbofan=9"])).toEqual([])
+    })
+  )
+})
+
+/** Writes down the flags that are set; they are set all the same. */
+const hook = `import v8 from "node:v8"
+  import { appendFileSync } from "node:fs"
+  import { syncBuiltinESMExports } from "node:module"
+  const { setFlagsFromString } = v8
+  v8.setFlagsFromString = (flags) => {
+    appendFileSync(process.env.FLAGS, flags + "\\n")
+    setFlagsFromString(flags)
+  }
+  syncBuiltinESMExports()`
+
+const example = fileURLToPath(new URL("../../../examples/serve/config", import.meta.url))
+
+describe("serve", { timeout: 3 * deadline }, () => {
+  /** The flags of V8 that it sets until it serves, those until it has ended, and what it says in an error. */
+  const serving = async (nodeOptions: ReadonlyArray<string>, ...options: ReadonlyArray<string>) => {
+    const file = join(temporaryDirectory(), "flags")
+    writeFileSync(file, "")
+    const flags = () => readFileSync(file, "utf8").split("\n").slice(0, -1)
+    const node = ["--import", `data:text/javascript,${encodeURIComponent(hook)}`, ...nodeOptions]
+    const serve = [program, "serve", example, "--port", "0", "--no-admin", ...options]
+    const { child, exit, stderr, stdout } = start(process.execPath, [...node, ...serve], {
+      env: { ...process.env, FLAGS: file }
+    })
+    await eventually(() => expect(stdout()).toMatch(/^ +gRPC +\S/m))
+    const first = flags()
+    child.kill("SIGTERM")
+    expect(await exit).toBe(0)
+    return { first, all: flags(), stderr: stderr() }
+  }
+
+  const [, expected = []] = measured.find(([version]) => process.versions.v8.startsWith(version.slice(0, 5))) ?? []
+
+  it("raises it when it listens, and restores V8's own", async () => {
+    const { all, first, stderr } = await serving([])
+    expect(first).toEqual(expected.slice(0, 1))
+    expect(all).toEqual(expected)
+    expect(stderr).not.toContain("flag")
+    // V8 says what its own are.
+    const defaults = execFileSync(process.execPath, ["--v8-options"], { encoding: "utf8" })
+    for (const flag of expected.slice(1)) expect(defaults).toMatch(new RegExp(`default: ${flag}$`, "m"))
+  })
+
+  it("leaves V8 alone with --no-compiler-budget, and where Node was given one", async () => {
+    expect((await serving([], "--no-compiler-budget")).all).toEqual([])
+    const [flag] = expected
+    if (flag !== undefined) expect((await serving([flag])).all).toEqual([])
   })
 })

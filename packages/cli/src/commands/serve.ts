@@ -100,6 +100,10 @@ export const serve = CommandLine.command({
     off: CommandLine.texts("RULE", "Leaves one of those rules out, by its name; repeatable"),
     noReferences: CommandLine.flag("Does not ask for the resources that are referred to: they come from elsewhere"),
     noAdmin: CommandLine.flag("No admin port"),
+    noCompilerBudget: CommandLine.flag(
+      "V8 optimizes as it always does. By default it does so later in the first minute, on Node 20 and 22: many clients that " +
+        "come at once then cost less"
+    ),
     filesOut: CommandLine.text("DIR", "Also writes each group as files for Envoy's path_config_source", undefined),
     store: storeOption(
       "Keeps the groups there, and serves what is there: the files of DIR are put into it, and other processes with " +

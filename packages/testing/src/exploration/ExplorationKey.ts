@@ -240,7 +240,8 @@ export const ofResponse = (response: Response): string => {
   return [
     typeUrl,
     version,
-    resources.map(({ fingerprint, name }) => `${name}=${fingerprint}`).join(","),
+    // They are in the order of the requests and changes before, which means nothing to a client.
+    sorted(resources.map(({ fingerprint, name }) => `${name}=${fingerprint}`)),
     Array.from(aliases, ([name, each]) => `${name} ${each.join(" ")}`).join(","),
     heartbeats.map(({ name }) => name).join(","),
     removed.join(","),
