@@ -8492,12 +8492,5 @@ export const mutations = [
     by: "packages/cli/test/CompilerBudget.test.ts",
     line: "if (budget === undefined || engine.options.some((option) => nameOf(option) === budget.flag)) return Effect.void",
     becomes: "if (budget === undefined) return Effect.void"
-  },
-  {
-    fault: "serve raises the compiler's budget although it was told not to",
-    file: "packages/cli/src/Serving.ts",
-    by: "packages/cli/test/CompilerBudget.test.ts",
-    line: "if (!config.noCompilerBudget) yield* CompilerBudget.raise",
-    becomes: "yield* CompilerBudget.raise"
   }
 ]
