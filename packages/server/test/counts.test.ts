@@ -446,7 +446,9 @@ describe("a request with 20 000 names", () => {
     })
     return Effect.gen(function* () {
       const store = yield* SnapshotStore.SnapshotStore
-      yield* store.set("edge", { clusters: [cluster("a", "")] })
+      // The last name that is answered has a resource: what is held under names is new then, and they are noted again.
+      const last = create(ClusterLoadAssignmentSchema, { clusterName: "assignment-19999" })
+      yield* store.set("edge", { clusters: [cluster("a", "")], endpoints: [last] })
       const [large, small] = handlers
       const typeUrl = ResourceType.ClusterLoadAssignment.typeUrl
       const names = Array.from({ length: 20_000 }, (_, at) => `assignment-${at}`)
@@ -476,8 +478,7 @@ describe("a request with 20 000 names", () => {
       yield* store.update("edge", {
         upsert: { endpoints: [create(ClusterLoadAssignmentSchema, { clusterName: "assignment-7" })] }
       })
-      // On a busy machine they may be noted by now.
-      expect([21, 22]).toContain(writes[0]?.length)
+      expect(writes[0]?.length).toBe(21)
       yield* eventually(() => expect(writes[0]?.length).toBe(22))
       // And when it goes, what is known of its names goes in slices, too.
       large?.onEnd("gone")
