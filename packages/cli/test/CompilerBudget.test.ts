@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Scope, TestClock } from "effect"
 import * as CompilerBudget from "../src/CompilerBudget.js"
+import { measured, node20 } from "./BudgetFlags.js"
 
 /** Runs it with these, and gives what it has set so far. */
 const raised = (version: string, options: ReadonlyArray<string> = []) =>
@@ -11,14 +12,6 @@ const raised = (version: string, options: ReadonlyArray<string> = []) =>
     yield* TestClock.adjust(0)
     return flags
   })
-
-const node20 = ["--interrupt-budget=500000", "--interrupt-budget=67584"]
-const node22 = ["--invocation-count-for-turbofan=10000", "--invocation-count-for-turbofan=3000"]
-
-const measured: ReadonlyArray<readonly [string, ReadonlyArray<string>]> = [
-  ["11.3.244.8-node.38", node20],
-  ["12.4.254.21-node.57", node22]
-]
 
 describe("the budget of V8's compiler", () => {
   it.scoped.each(measured)("of V8 %s is raised at once, and restored after a minute", ([version, both]) =>

@@ -3,15 +3,8 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "vitest"
+import { measured } from "./BudgetFlags.js"
 import { deadline, eventually, program, start, temporaryDirectory } from "./ServeProcess.js"
-
-const node20 = ["--interrupt-budget=500000", "--interrupt-budget=67584"]
-const node22 = ["--invocation-count-for-turbofan=10000", "--invocation-count-for-turbofan=3000"]
-
-const measured: ReadonlyArray<readonly [string, ReadonlyArray<string>]> = [
-  ["11.3.244.8-node.38", node20],
-  ["12.4.254.21-node.57", node22]
-]
 
 /** Writes down the flags that are set; they are set all the same. */
 const hook = `import v8 from "node:v8"

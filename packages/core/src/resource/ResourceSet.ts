@@ -128,10 +128,8 @@ export const empty = (typeUrl: string): ResourceSet =>
  *
  * @since 0.1.0
  */
-export const get = (self: ResourceSet, name: string): Resource | undefined => {
-  const mapped = self.computed.byName(self.resources)
-  return mapped === undefined ? Option.getOrUndefined(HashMap.get(self.resources, name)) : mapped.get(name)
-}
+export const get = (self: ResourceSet, name: string): Resource | undefined =>
+  Option.getOrUndefined(HashMap.get(self.resources, name))
 
 /**
  * The resource that a client requests by a name: it has this name or alias or, for virtual hosts, the domain that matches it
@@ -140,7 +138,9 @@ export const get = (self: ResourceSet, name: string): Resource | undefined => {
  * @since 0.1.0
  */
 export const find = (self: ResourceSet, nameOrAlias: string): Resource | undefined => {
-  const found = get(self, nameOrAlias)
+  // Clients request many by name from one set. A store looks into one that it is about to replace, by `get`.
+  const mapped = self.computed.byName(self.resources)
+  const found = mapped === undefined ? get(self, nameOrAlias) : mapped.get(nameOrAlias)
   const { aliases, cursor } = self
   if (found !== undefined || (HashMap.isEmpty(aliases) && HashMap.isEmpty(cursor.domains))) return found
   const name = leadsTo(aliases, cursor.domains, nameOrAlias, (each) => HashMap.has(self.resources, each))

@@ -36,8 +36,6 @@ import * as Subscriptions from "./Subscription.js"
 import * as NameSet from "./NameSet.js"
 import * as NameTable from "./NameTable.js"
 
-const noGlobs = NameSet.empty
-
 /**
  * The request with its collections in canonical form; the same request if they are.
  *
@@ -109,7 +107,7 @@ export const note = (self: Draft, names: ReadonlyArray<string>): void => {
 }
 
 const none = (asked: NameTable.NameTable<unknown>): Subscriptions.Collections => ({
-  globs: noGlobs,
+  globs: NameSet.empty,
   asked,
   fresh: [],
   gone: 0

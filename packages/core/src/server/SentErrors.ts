@@ -33,7 +33,6 @@ import type { NameTable } from "./NameTable.js"
 export const none: ServerStream["errors"] = new Map()
 
 const noErrors = HashMap.empty<string, Resource>()
-const noNames = NameSet.empty
 
 /** Most errors in one response. */
 const maxErrors = 256
@@ -101,7 +100,7 @@ export const owe = (self: Draft, group: ResourceGroup): boolean => {
     const { errors, isAnyWaiting } = due(self, subscription, subscription.requested, set)
     const next = Subscriptions.draft(subscription)
     if (errors.length > 0) next.mustReply = true
-    const before = told?.kept ?? noNames
+    const before = told?.kept ?? NameSet.empty
     const over: Array<string> = []
     const lost: Array<string> = []
     const left = HashMap.filter(told?.errors ?? noErrors, (_, name) => {

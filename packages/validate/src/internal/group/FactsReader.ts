@@ -2,6 +2,7 @@
 import type { DescMessage, Registry } from "@bufbuild/protobuf"
 import * as MessageBytes from "@effect-xds/proto/MessageBytes"
 import * as MessageSteps from "@effect-xds/proto/MessageSteps"
+import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import * as Effect from "effect/Effect"
 import type { TypeOf } from "../Report.js"
@@ -26,8 +27,6 @@ export interface Content {
   /** In place of the value: those of its variants, of which each client gets one. */
   readonly contents?: ReadonlyArray<Uint8Array> | undefined
 }
-
-const assignmentUrl = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
 
 const reader = new Reading.Reader([
   ...Listeners.readings,
@@ -95,7 +94,10 @@ export class FactsCache {
   read(resource: Content, registry: Registry | undefined): Facts | ReadonlySet<string> {
     const missing = new Set<string>()
     const { contents, value } = resource
-    const mayBePlain = resource.typeUrl === assignmentUrl && contents === undefined && registry === undefined
+    const mayBePlain =
+      resource.typeUrl === ResourceType.ClusterLoadAssignment.typeUrl &&
+      contents === undefined &&
+      registry === undefined
     if (mayBePlain && PlainAssignment.isPlain(value)) return this.take(resource, nothing, missing)
     const typeOf = typesOf(registry, missing)
     const type = typeOf(resource.typeUrl)

@@ -9,6 +9,10 @@ import * as InternetText from "../InternetText.js"
 const varint = 0
 const delimited = 2
 
+const tagOf = (field: number, wire: number): number => field * 8 + wire
+
+const localityTags = [tagOf(1, delimited), tagOf(2, delimited), tagOf(3, delimited)]
+
 /** It may not be plain. Control flow only, within this file. */
 const notPlain = new Error("not a plain assignment")
 
@@ -29,12 +33,6 @@ class Fields {
     }
     // Larger than what it is read into.
     throw notPlain
-  }
-
-  /** The number of the next field, which has this wire type. */
-  tag(field: number, wire: number): number {
-    if ((field & 7) !== wire) throw notPlain
-    return field >>> 3
   }
 
   /** The end of what begins here, which is inside of `end`. */
@@ -60,7 +58,7 @@ class Fields {
 const wrapped = (fields: Fields, end: number): number => {
   let value = 0
   while (fields.at < end) {
-    if (fields.tag(fields.number(), varint) !== 1) throw notPlain
+    if (fields.number() !== tagOf(1, varint)) throw notPlain
     value = fields.number()
   }
   return value
@@ -70,9 +68,9 @@ const wrapped = (fields: Fields, end: number): number => {
 const locality = (fields: Fields, end: number): string => {
   const texts = ["", "", ""]
   while (fields.at < end) {
-    const field = fields.tag(fields.number(), delimited)
-    if (field < 1 || field > 3) throw notPlain
-    texts[field - 1] = fields.text(fields.inside(end))
+    const place = localityTags.indexOf(fields.number())
+    if (place < 0) throw notPlain
+    texts[place] = fields.text(fields.inside(end))
   }
   return JSON.stringify(texts)
 }
@@ -92,12 +90,10 @@ const socket = (fields: Fields, end: number): string => {
   return `${address}:${port}`
 }
 
-const tagOf = (field: number, wire: number): number => field * 8 + wire
-
 /** `envoy.config.core.v3.Metadata` with Structs alone, into which no rule over a group looks. */
 const metadata = (fields: Fields, end: number): void => {
   while (fields.at < end) {
-    if (fields.tag(fields.number(), delimited) !== 1) throw notPlain
+    if (fields.number() !== tagOf(1, delimited)) throw notPlain
     fields.at = fields.inside(end)
   }
 }
