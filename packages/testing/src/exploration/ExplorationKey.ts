@@ -244,7 +244,7 @@ export const ofResponse = (response: Response): string => {
     sorted(resources.map(({ fingerprint, name }) => `${name}=${fingerprint}`)),
     Array.from(aliases, ([name, each]) => `${name} ${each.join(" ")}`).join(","),
     heartbeats.map(({ name }) => name).join(","),
-    removed.join(","),
+    sorted(removed),
     removedVariants.map(({ constraints, name }) => `${name} ${constraints.join()}`).join(),
     errors.map(({ error, name }) => `${name} ${error.code} ${error.message}`).join(),
     absent.join(",")
