@@ -8406,15 +8406,15 @@ export const mutations = [
     fault: "name table: values are noted beside a shared map without end",
     file: "server/NameTable.ts",
     by: "packages/core/test/NameTable.test.ts",
-    line: "if (known !== undefined && known.size >= mostRecent && !known.has(name)) return false",
+    line: "if (few.size <= mostRecent || (!isNoted && noted !== undefined && noted.size >= mostRecent)) return false",
     becomes: "void mostRecent"
   },
   {
     fault: "name table: values that two tables noted are one and the same",
     file: "server/NameTable.ts",
     by: "packages/core/test/NameTable.test.ts",
-    line: "this.#recent ??= new Map(this.#from.recent)",
-    becomes: "this.#recent ??= this.#from.recent ?? new Map()"
+    line: "return (this.#recent = new Map(this.#from.recent))",
+    becomes: "return (this.#recent = this.#from.recent ?? new Map())"
   },
   {
     fault: "name table: with many names those that were there are lost",

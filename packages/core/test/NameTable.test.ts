@@ -82,6 +82,25 @@ describe("NameTable", () => {
     assert.strictEqual(table.get("name-3"), "newer")
   })
 
+  it("a name more, or one of those less, is noted beside the shared map; the ninth is not", () => {
+    const first = NameTable.fromIterable(filled(100))
+    let table = first
+    for (let number = 0; number < 8; number++) table = NameTable.set(table, `more-${number}`, "new")
+    assert.strictEqual(table.few, first.few)
+    assert.strictEqual(table.size, 108)
+    assert.deepStrictEqual(Array.from(table.keys()).slice(99, 102), ["name-99", "more-0", "more-1"])
+    table = NameTable.remove(table, "more-3")
+    assert.strictEqual(table.few, first.few)
+    assert.strictEqual(table.size, 107)
+    table = NameTable.set(table, "more-8", "new")
+    assert.strictEqual(table.few, first.few)
+    table = NameTable.set(table, "more-9", "new")
+    assert.notStrictEqual(table.few, first.few)
+    assert.strictEqual(table.recent, undefined)
+    assert.strictEqual(table.size, 109)
+    assert.isFalse(table.has("more-3"))
+  })
+
   it("a table without changes, or without names, is the one of before", () => {
     const table = NameTable.fromIterable(filled(3))
     assert.strictEqual(new NameTable.NameTableDraft(table).end(), table)

@@ -123,7 +123,7 @@ export const make = <R = never>(
     const enqueue = (work: Work): void => {
       if (work.queued) return
       work.queued = true
-      worker.add(work)
+      worker.add(work, work.isLong)
     }
     const later = (work: Work): void => {
       enqueue(work)
@@ -152,6 +152,7 @@ export const make = <R = never>(
       if (slices === undefined) return
       const rest: Work = {
         queued: false,
+        isLong: true,
         run: () => {
           if (slices.next().done !== true) enqueue(rest)
         }
@@ -213,6 +214,7 @@ export const make = <R = never>(
         const open = Array.from(connections).values()
         const rest: Work = {
           queued: false,
+          isLong: true,
           run: () => {
             let count = 0
             for (const connection of open) {

@@ -425,6 +425,45 @@ describe("credit", () => {
     })
   )
 
+  it.scopedLive("comes back after every large body, also one whose last piece is a few bytes", () =>
+    Effect.gen(function* () {
+      const piece = 1024 * 1024
+      const sizes = [piece - 1, piece, piece + 1, piece + 100, 2 * piece + 1, 3 * piece]
+      const { port, streams } = yield* serve()
+      const session = yield* Http2Client.connect(port)
+      for (const [index, size] of sizes.entries()) {
+        const call = Http2Client.open(session)
+        yield* wait(call.headers)
+        const { stream } = streams[index] ?? expect.unreachable()
+        expect(stream.write({ body: Buffer.alloc(size, 1), suffix: Buffer.alloc(0) })).toBe(false)
+        yield* eventually(() => expect(streams[index]?.writable).toBe(1))
+        stream.write(response("a", "b"))
+        yield* eventually(() => expect(call.chunks.reduce((sum, chunk) => sum + chunk.length, 0)).toBe(size + 5 + 11))
+      }
+    })
+  )
+
+  it.scopedLive("comes back for each of many streams that write a large body at a time, whole and in order", () =>
+    Effect.gen(function* () {
+      const { port, streams } = yield* serve()
+      const body = Buffer.from(Uint8Array.from({ length: 1_500_001 }, (_, index) => index % 251))
+      const reading = yield* Http2Client.connect(port)
+      // Those that are not read have pieces, too, and must not stop the others.
+      const deaf = yield* Effect.forEach(Array.from({ length: 40 }), () => Http2Client.connect(port))
+      for (const session of deaf) yield* wait(Http2Client.open(session, {}, { read: false }).headers)
+      for (const { stream } of streams) stream.write({ body, suffix: Buffer.alloc(0) })
+      const calls = Array.from({ length: 20 }, () => Http2Client.open(reading))
+      for (const call of calls) yield* wait(call.headers)
+      for (const { stream } of streams.slice(40)) stream.write({ body, suffix: Buffer.alloc(0) })
+      yield* eventually(() => expect(streams.slice(40).map(({ writable }) => writable)).toEqual(calls.map(() => 1)))
+      for (const call of calls) {
+        yield* eventually(() => expect(Buffer.concat(call.chunks)).toHaveLength(body.length + 5))
+        expect(Buffer.concat(call.chunks).subarray(5).equals(body)).toBe(true)
+      }
+      expect(streams.slice(0, 40).every(({ writable }) => writable === 0)).toBe(true)
+    })
+  )
+
   it.scopedLive("is not given twice when it never ran out", () =>
     Effect.gen(function* () {
       const { port, streams } = yield* serve({ writeBufferBytes: 1_000_000 })

@@ -10,10 +10,10 @@
 import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
 
-/** Most names that are copied for a name more or less. */
+/** Most names in a `Map` of the platform. */
 const mostFew = 256
 
-/** Most names that have other values than in the `Map` that is shared. */
+/** Most names beside the `Map` that is shared. A `Map` of no more names is copied instead. */
 const mostRecent = 8
 
 /**
@@ -24,21 +24,24 @@ const mostRecent = 8
 export class NameTable<out V> implements Iterable<readonly [string, V]> {
   /**
    * @param few at most 256 names; never changed
-   * @param recent names of `few` that have other values by now; never changed
+   * @param recent names of `few` that have other values by now, and further names; never changed
+   * @param added how many of `recent` are not in `few`
    * @param many all names, if they are more: then `few` is empty
    */
   constructor(
     readonly few: ReadonlyMap<string, V>,
     readonly recent: ReadonlyMap<string, V> | undefined,
+    readonly added: number,
     readonly many: HashMap.HashMap<string, V> | undefined
   ) {}
 
   get size(): number {
-    return this.many === undefined ? this.few.size : HashMap.size(this.many)
+    return this.many === undefined ? this.few.size + this.added : HashMap.size(this.many)
   }
 
   has(name: string): boolean {
-    return this.many === undefined ? this.few.has(name) : HashMap.has(this.many, name)
+    if (this.many !== undefined) return HashMap.has(this.many, name)
+    return this.few.has(name) || (this.added > 0 && this.recent?.has(name) === true)
   }
 
   get(name: string): V | undefined {
@@ -52,7 +55,8 @@ export class NameTable<out V> implements Iterable<readonly [string, V]> {
   }
 
   keys(): IterableIterator<string> {
-    return this.many === undefined ? this.few.keys() : HashMap.keys(this.many)
+    if (this.many !== undefined) return HashMap.keys(this.many)
+    return this.recent === undefined || this.added === 0 ? this.few.keys() : names(this.few, this.recent)
   }
 
   [Symbol.iterator](): Iterator<readonly [string, V]> {
@@ -71,9 +75,18 @@ const entries = function* <V>(
   recent: ReadonlyMap<string, V>
 ): Generator<readonly [string, V], void> {
   for (const [name, value] of few) yield [name, recent.get(name) ?? value]
+  for (const entry of recent) if (!few.has(entry[0])) yield entry
 }
 
-const none: NameTable<never> = new NameTable(new Map<string, never>(), undefined, undefined)
+const names = function* (
+  few: ReadonlyMap<string, unknown>,
+  recent: ReadonlyMap<string, unknown>
+): Generator<string, void> {
+  yield* few.keys()
+  for (const name of recent.keys()) if (!few.has(name)) yield name
+}
+
+const none: NameTable<never> = new NameTable(new Map<string, never>(), undefined, 0, undefined)
 
 /**
  * A table without names.
@@ -88,7 +101,7 @@ export const empty = <V>(): NameTable<V> => none
  * @since 0.1.0
  */
 export const fromHashMap = <V>(map: HashMap.HashMap<string, V>): NameTable<V> =>
-  HashMap.isEmpty(map) ? none : new NameTable<V>(none.few, undefined, map)
+  HashMap.isEmpty(map) ? none : new NameTable<V>(none.few, undefined, 0, map)
 
 /**
  * A table of these entries.
@@ -133,8 +146,10 @@ export class NameTableDraft<V> {
   #from: NameTable<V>
   /** A copy of all names. */
   #few: Map<string, V> | undefined
-  /** As long as nothing else changed: the other values of names that the table has. */
+  /** As long as the `Map` of the table serves: a copy of what is beside it. */
   #recent: Map<string, V> | undefined
+  /** How many of `#recent` are not in the `Map` of the table. */
+  #added = 0
   #many: HashMap.HashMap<string, V> | undefined
 
   constructor(from: NameTable<V>) {
@@ -143,12 +158,14 @@ export class NameTableDraft<V> {
 
   has(name: string): boolean {
     if (this.#many !== undefined) return HashMap.has(this.#many, name)
-    return this.#few === undefined ? this.#from.has(name) : this.#few.has(name)
+    if (this.#few !== undefined) return this.#few.has(name)
+    return this.#recent === undefined ? this.#from.has(name) : this.#recent.has(name) || this.#from.few.has(name)
   }
 
   get(name: string): V | undefined {
     if (this.#many !== undefined) return Option.getOrUndefined(HashMap.get(this.#many, name))
-    return this.#few === undefined ? (this.#recent?.get(name) ?? this.#from.get(name)) : this.#few.get(name)
+    if (this.#few !== undefined) return this.#few.get(name)
+    return this.#recent === undefined ? this.#from.get(name) : (this.#recent.get(name) ?? this.#from.few.get(name))
   }
 
   set(name: string, value: V): void {
@@ -157,9 +174,7 @@ export class NameTableDraft<V> {
       if (this.#few.size > mostFew) this.#spread(this.#few)
     } else if (this.#many !== undefined || this.#from.many !== undefined) {
       HashMap.set(this.#hashed(this.#from.many), name, value)
-    } else if (this.#from.few.has(name) && this.#change(name, value)) {
-      return
-    } else {
+    } else if (!this.#note(name, value)) {
       this.#copy()
       this.set(name, value)
     }
@@ -169,10 +184,13 @@ export class NameTableDraft<V> {
     if (!this.has(name)) return
     if (this.#many !== undefined || this.#from.many !== undefined) {
       HashMap.remove(this.#hashed(this.#from.many), name)
-      return
+    } else if (this.#few === undefined && !this.#from.few.has(name)) {
+      this.#beside().delete(name)
+      this.#added--
+    } else {
+      if (this.#few === undefined) this.#copy()
+      this.#few?.delete(name)
     }
-    if (this.#few === undefined) this.#copy()
-    this.#few?.delete(name)
   }
 
   /** The table with the changes so far; the one that the draft began with if there were none. */
@@ -186,17 +204,30 @@ export class NameTableDraft<V> {
 
   #made(): NameTable<V> {
     if (this.#many !== undefined) return fromHashMap(HashMap.endMutation(this.#many))
-    if (this.#few !== undefined) return this.#few.size === 0 ? none : new NameTable(this.#few, undefined, undefined)
-    return this.#recent === undefined ? this.#from : new NameTable(this.#from.few, this.#recent, undefined)
+    if (this.#few !== undefined) return this.#few.size === 0 ? none : new NameTable(this.#few, undefined, 0, undefined)
+    const { few } = this.#from
+    return this.#recent === undefined ? this.#from : new NameTable(few, this.#recent, this.#added, undefined)
   }
 
-  /** Notes another value, if there is room for one. */
-  #change(name: string, value: V): boolean {
-    const known = this.#recent ?? this.#from.recent
-    if (known !== undefined && known.size >= mostRecent && !known.has(name)) return false
-    this.#recent ??= new Map(this.#from.recent)
-    this.#recent.set(name, value)
+  /** Notes a value beside the `Map` of the table, if there is room for one. */
+  #note(name: string, value: V): boolean {
+    const { few, recent } = this.#from
+    const noted = this.#recent ?? recent
+    const isNoted = noted?.has(name) === true
+    if (few.size <= mostRecent || (!isNoted && noted !== undefined && noted.size >= mostRecent)) return false
+    const beside = this.#beside()
+    const isNew = !isNoted && !few.has(name)
+    if (isNew && few.size + this.#added >= mostFew) return false
+    if (isNew) this.#added++
+    beside.set(name, value)
     return true
+  }
+
+  /** A copy of what is beside the `Map` of the table, to be changed. */
+  #beside(): Map<string, V> {
+    if (this.#recent !== undefined) return this.#recent
+    this.#added = this.#from.added
+    return (this.#recent = new Map(this.#from.recent))
   }
 
   #copy(): void {

@@ -124,6 +124,11 @@ export class Connection implements ServerTransport.StreamHandler, Work, StreamRe
 
   // Called by the server.
 
+  /** Whether the next {@link run} goes on with a long request, a long step or a long response. */
+  get isLong(): boolean {
+    return this.phase._tag === "Serving" && (this.writer.isWriting || this.phase.stream.isLong())
+  }
+
   /** The deadline has come; {@link run} follows. */
   markDue(): void {
     this.due = true

@@ -27,6 +27,8 @@ export interface Group {
 export interface Work {
   /** Whether it is in the queue. */
   queued: boolean
+  /** Whether it is a part of long work, which others go before. */
+  readonly isLong: boolean
   readonly run: (now: number) => void
 }
 

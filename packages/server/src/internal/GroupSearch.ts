@@ -52,6 +52,7 @@ export class GroupSearch implements Holder {
     let last: unknown
     const moving: Work = {
       queued: false,
+      isLong: false,
       run: () => {
         if (!this.isStopped) this.searcher.foundLater(last)
       }

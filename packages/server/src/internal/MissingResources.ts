@@ -203,7 +203,7 @@ export const make = <R>(
         at = end
         if (at < asked.length) later(rest)
       }
-      const rest: Work = { queued: false, run: some }
+      const rest: Work = { queued: false, isLong: true, run: some }
       some()
     }
 
@@ -245,6 +245,7 @@ export const make = <R>(
         if (looking === undefined) return
         const rest: Work = {
           queued: false,
+          isLong: true,
           run: () => {
             if (ended) return
             const found = server.some(looking)

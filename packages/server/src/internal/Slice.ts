@@ -13,9 +13,15 @@ import * as Exit from "effect/Exit"
  */
 const length = 2
 
-/** A slice that begins now. */
-export const slice = ({ elapsed }: EventLoop.Service): { readonly isOver: () => boolean } => {
-  const end = elapsed() + length
+/**
+ * The longest slice of a worker, in milliseconds. Where the rest of a turn takes long, as with many new clients, slices of
+ * {@link length} would be a small part of the time, and clients that are there would wait for their changes.
+ */
+const longest = 8
+
+/** A slice that begins now, of so many milliseconds. */
+export const slice = ({ elapsed }: EventLoop.Service, milliseconds = length): { readonly isOver: () => boolean } => {
+  const end = elapsed() + milliseconds
   return { isOver: () => elapsed() >= end }
 }
 
@@ -44,10 +50,10 @@ export const steps = <A extends object>(loop: EventLoop.Service, work: Steps.Ste
   return done === undefined ? Effect.flatMap(breathe(loop), () => steps(loop, work)) : Exit.succeed(done)
 }
 
-/** A queue whose items are processed at once or, if that is long, in slices. */
+/** A queue whose items are processed at once or, if that is long, in slices. Short items go before long ones. */
 export interface Worker<in A> {
-  /** Appends an item. It is not processed yet. */
-  readonly add: (item: A) => void
+  /** Appends an item. It is not processed yet. `isLong`: it is a part of long work. */
+  readonly add: (item: A, isLong: boolean) => void
   /** Processes the queue, now if it is idle. */
   readonly start: () => void
   /** Processes the queue in a later turn. */
@@ -56,37 +62,74 @@ export interface Worker<in A> {
   readonly stop: () => void
 }
 
+/** Items in their order. */
+class Queue<A> {
+  private items: Array<A> = []
+  private next = 0
+
+  get isEmpty(): boolean {
+    return this.next === this.items.length
+  }
+
+  add(item: A): void {
+    this.items.push(item)
+  }
+
+  take(): A | undefined {
+    return this.items[this.next++]
+  }
+
+  /** Drops the taken items from memory. */
+  compact(): void {
+    this.items = this.items.slice(this.next)
+    this.next = 0
+  }
+
+  clear(): void {
+    this.items = []
+    this.next = 0
+  }
+}
+
 /** Makes a worker. `work` must not throw; it gets what `begin` returned at the start of the slice. */
 export const worker = <A, S>(loop: EventLoop.Service, begin: () => S, work: (item: A, slice: S) => void): Worker<A> => {
-  let queue: Array<A> = []
-  let next = 0
+  const short = new Queue<A>()
+  const long = new Queue<A>()
   let busy = false
   let cancel: (() => void) | undefined
+  /** When the last slice ended, if more follow. */
+  let pausedAt: number | undefined
+
+  /** A third of the time, within the bounds. */
+  const share = (): number =>
+    pausedAt === undefined ? length : Math.min(longest, Math.max(length, (loop.elapsed() - pausedAt) / 2))
 
   const run = (): void => {
     busy = true
     cancel = undefined
-    const now = slice(loop)
+    const now = slice(loop, share())
+    pausedAt = undefined
     const begun = begin()
-    let item = queue[next]
-    while (item !== undefined) {
-      next++
-      work(item, begun)
-      if (now.isOver()) break
-      item = queue[next]
+    const process = (queue: Queue<A>): void => {
+      const item = queue.take()
+      if (item !== undefined) work(item, begun)
     }
-    if (next < queue.length) {
-      queue = queue.slice(next)
-      cancel = loop.later(run)
-    } else {
-      queue = []
+    while (!short.isEmpty && !now.isOver()) process(short)
+    // In each slice at least one, so that no number of short items keeps long work from its end.
+    if (!long.isEmpty) process(long)
+    while (!long.isEmpty && !now.isOver()) process(long)
+    short.compact()
+    long.compact()
+    if (short.isEmpty && long.isEmpty) {
       busy = false
+      return
     }
-    next = 0
+    pausedAt = loop.elapsed()
+    cancel = loop.later(run)
   }
 
   return {
-    add: (item) => void queue.push(item),
+    add: (item, isLong) => (isLong ? long : short).add(item),
     start: () => {
       if (!busy) run()
     },
@@ -96,9 +139,10 @@ export const worker = <A, S>(loop: EventLoop.Service, begin: () => S, work: (ite
       cancel = loop.later(run)
     },
     stop: () => {
-      queue = []
-      next = 0
+      short.clear()
+      long.clear()
       busy = false
+      pausedAt = undefined
       cancel?.()
       cancel = undefined
     }
