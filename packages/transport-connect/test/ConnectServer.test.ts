@@ -443,12 +443,12 @@ describe("credit", () => {
     })
   )
 
-  it.scopedLive("comes back for each of many streams that write a large body at a time, whole and in order", () =>
+  it.scopedLive("comes back for each of many streams with a large body, whole and in order", () =>
     Effect.gen(function* () {
       const { port, streams } = yield* serve()
       const body = Buffer.from(Uint8Array.from({ length: 1_500_001 }, (_, index) => index % 251))
       const reading = yield* Http2Client.connect(port)
-      // Those that are not read have pieces, too, and must not stop the others.
+      // Those that are not read must not stop the others.
       const deaf = yield* Effect.forEach(Array.from({ length: 40 }), () => Http2Client.connect(port))
       for (const session of deaf) yield* wait(Http2Client.open(session, {}, { read: false }).headers)
       for (const { stream } of streams) stream.write({ body, suffix: Buffer.alloc(0) })

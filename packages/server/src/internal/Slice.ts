@@ -13,15 +13,9 @@ import * as Exit from "effect/Exit"
  */
 const length = 2
 
-/**
- * The longest slice of a worker, in milliseconds. Where the rest of a turn takes long, as with many new clients, slices of
- * {@link length} would be a small part of the time, and clients that are there would wait for their changes.
- */
-const longest = 8
-
-/** A slice that begins now, of so many milliseconds. */
-export const slice = ({ elapsed }: EventLoop.Service, milliseconds = length): { readonly isOver: () => boolean } => {
-  const end = elapsed() + milliseconds
+/** A slice that begins now. */
+export const slice = ({ elapsed }: EventLoop.Service): { readonly isOver: () => boolean } => {
+  const end = elapsed() + length
   return { isOver: () => elapsed() >= end }
 }
 
@@ -68,7 +62,7 @@ class Queue<A> {
   private next = 0
 
   get isEmpty(): boolean {
-    return this.next === this.items.length
+    return this.items.length === 0
   }
 
   add(item: A): void {
@@ -76,11 +70,12 @@ class Queue<A> {
   }
 
   take(): A | undefined {
-    return this.items[this.next++]
+    return this.next < this.items.length ? this.items[this.next++] : undefined
   }
 
-  /** Drops the taken items from memory. */
-  compact(): void {
+  /** Drops the taken items. */
+  dropTaken(): void {
+    if (this.next === 0) return
     this.items = this.items.slice(this.next)
     this.next = 0
   }
@@ -97,35 +92,25 @@ export const worker = <A, S>(loop: EventLoop.Service, begin: () => S, work: (ite
   const long = new Queue<A>()
   let busy = false
   let cancel: (() => void) | undefined
-  /** When the last slice ended, if more follow. */
-  let pausedAt: number | undefined
-
-  /** A third of the time, within the bounds. */
-  const share = (): number =>
-    pausedAt === undefined ? length : Math.min(longest, Math.max(length, (loop.elapsed() - pausedAt) / 2))
 
   const run = (): void => {
     busy = true
     cancel = undefined
-    const now = slice(loop, share())
-    pausedAt = undefined
+    const now = slice(loop)
     const begun = begin()
-    const process = (queue: Queue<A>): void => {
-      const item = queue.take()
-      if (item !== undefined) work(item, begun)
+    const some = (queue: Queue<A>): void => {
+      for (let item = queue.take(); item !== undefined; item = queue.take()) {
+        work(item, begun)
+        if (now.isOver()) return
+      }
     }
-    while (!short.isEmpty && !now.isOver()) process(short)
-    // In each slice at least one, so that no number of short items keeps long work from its end.
-    if (!long.isEmpty) process(long)
-    while (!long.isEmpty && !now.isOver()) process(long)
-    short.compact()
-    long.compact()
-    if (short.isEmpty && long.isEmpty) {
-      busy = false
-      return
-    }
-    pausedAt = loop.elapsed()
-    cancel = loop.later(run)
+    some(short)
+    // At least one, so that no number of short items keeps long work from its end.
+    some(long)
+    short.dropTaken()
+    long.dropTaken()
+    if (short.isEmpty && long.isEmpty) busy = false
+    else cancel = loop.later(run)
   }
 
   return {
@@ -142,7 +127,6 @@ export const worker = <A, S>(loop: EventLoop.Service, begin: () => S, work: (ite
       short.clear()
       long.clear()
       busy = false
-      pausedAt = undefined
       cancel?.()
       cancel = undefined
     }

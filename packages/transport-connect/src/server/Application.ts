@@ -15,7 +15,6 @@ import * as ConnectServerMetrics from "../ConnectServerMetrics.js"
 import * as BuiltInServices from "../grpc/BuiltInServices.js"
 import * as MethodTable from "../grpc/MethodTable.js"
 import { OpenCalls, type Call } from "./OpenCalls.js"
-import { BodyPieces } from "./BodyPieces.js"
 import * as ConnectRoutes from "./ConnectRoutes.js"
 import * as FurtherServices from "./FurtherServices.js"
 import { GrpcStream, refuse, type Shared } from "./GrpcStream.js"
@@ -56,7 +55,6 @@ export class Application {
       calls: new OpenCalls(settings),
       known: new SharedVersions(settings.knownVersionsBytes),
       slices: new TimeSlices(),
-      pieces: new BodyPieces(),
       inflater: new Inflater(settings.maxRequestBytes),
       held: new ByteBudget(settings.maxClientBytes, "unread requests"),
       maxRequestBytes: settings.maxRequestBytes,

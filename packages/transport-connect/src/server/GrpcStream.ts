@@ -18,7 +18,6 @@ import { constants } from "node:http2"
 import * as ConnectServerMetrics from "../ConnectServerMetrics.js"
 import type { OpenCalls } from "./OpenCalls.js"
 import * as GrpcStatus from "../grpc/GrpcStatus.js"
-import type { BodyPieces } from "./BodyPieces.js"
 import type { ReadPause } from "./ReadPause.js"
 import { HeldVersionsReader, WholeRequestReader } from "./HeldVersionsReader.js"
 import type { SharedVersions } from "./SharedVersions.js"
@@ -29,7 +28,6 @@ export interface Shared {
   readonly calls: OpenCalls
   readonly known: SharedVersions
   readonly slices: TimeSlices
-  readonly pieces: BodyPieces
   readonly inflater: Inflater
   /** The budget for incomplete and unread requests. */
   readonly held: ByteBudget
@@ -107,6 +105,12 @@ const closeReason = (stream: ServerHttp2Stream, session: Http2Session | undefine
     : `the stream was reset with HTTP/2 error code ${stream.rstCode}`
 }
 
+/**
+ * Larger bodies are written in pieces of this size, in bytes. HTTP/2 splits what fits the client's window into frames,
+ * and Node keeps the list of frames as long as the connection: 40 KB for 7 MB at once, hardly anything for 1 MB.
+ */
+const pieceLimit = 1024 * 1024
+
 export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
   readonly #reader: LengthPrefixedMessage.Reader<HeldVersionsReader>
   /** Kept here: a closed stream no longer has its session. */
@@ -180,15 +184,15 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     } else {
       stream.cork()
       stream.write(LengthPrefixedMessage.encodeHead(body.length, suffix))
-      const rest = this.#writePiece(body)
+      stream.write(body.length <= pieceLimit ? body : body.subarray(0, pieceLimit))
       stream.uncork()
-      if (rest !== undefined) this.#keepRest(rest)
+      if (body.length > pieceLimit) this.#rest = body.subarray(pieceLimit)
     }
     ConnectServerMetrics.sentBytes.unsafeUpdate(LengthPrefix.size + bytes, [])
     // "drain" follows only if `writableNeedDrain` is set.
-    const isFull = stream.writableNeedDrain && stream.writableLength >= this.shared.writeBufferBytes
-    this.#waiting = isFull || this.#rest !== undefined
-    return !this.#waiting
+    if (!stream.writableNeedDrain || stream.writableLength < this.shared.writeBufferBytes) return true
+    this.#waiting = true
+    return false
   }
 
   readonly end = (status: Status.Status): void => {
@@ -223,7 +227,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
   #close(): void {
     this.#open = false
     this.#handler = undefined
-    this.#keepRest(undefined)
+    this.#rest = undefined
     this.#unread = []
     this.#unreadBytes = 0
     this.#workingBytes = 0
@@ -487,37 +491,15 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     else this.#refuse("malformed message", Status.make("INTERNAL", `a message is ${problem.message}`))
   }
 
-  /** Writes the next piece of a body; returns the rest. */
-  #writePiece(body: Uint8Array): Uint8Array | undefined {
-    const size = this.shared.pieces.size()
-    this.stream.write(body.length <= size ? body : body.subarray(0, size))
-    return body.length <= size ? undefined : body.subarray(size)
-  }
-
-  #keepRest(rest: Uint8Array | undefined): void {
-    this.shared.pieces.count((rest === undefined ? 0 : 1) - (this.#rest === undefined ? 0 : 1))
-    this.#rest = rest
-  }
-
-  readonly #writeOn = (): void => {
-    if (!this.#open || this.#rest === undefined) return
-    this.#keepRest(this.#writePiece(this.#rest))
-    // No "drain" follows a last piece of a few bytes.
-    if (this.#rest === undefined && !this.stream.writableNeedDrain) this.#writable()
-  }
-
   readonly #onDrain = (): void => {
     if (!this.#open) return
     if (this.#rest !== undefined) {
-      const { slices } = this.shared
-      if (slices.isOver()) slices.later(this.#writeOn, true)
-      else this.#writeOn()
-      return
+      const rest = this.#rest
+      this.#rest = rest.length > pieceLimit ? rest.subarray(pieceLimit) : undefined
+      this.stream.write(rest.subarray(0, pieceLimit))
+      // No "drain" follows a last piece of a few bytes.
+      if (this.#rest !== undefined || this.stream.writableNeedDrain) return
     }
-    this.#writable()
-  }
-
-  #writable(): void {
     if (!this.#waiting) return
     this.#waiting = false
     try {
