@@ -8492,5 +8492,40 @@ export const mutations = [
     by: "packages/cli/test/CompilerBudget.test.ts",
     line: "if (budget === undefined || engine.options.some((option) => nameOf(option) === budget.flag)) return Effect.void",
     becomes: "if (budget === undefined) return Effect.void"
+  },
+  {
+    fault: "name table: names beside the shared map are not among its names",
+    file: "server/NameTable.ts",
+    by: "packages/core/test/NameTable.test.ts",
+    line: "return this.recent === undefined || this.added === 0 ? this.few.keys() : names(this.few, this.recent)",
+    becomes: "return this.recent === undefined || this.added >= 0 ? this.few.keys() : names(this.few, this.recent)"
+  },
+  {
+    fault: "name table: a name beside the shared map that was removed is counted",
+    file: "server/NameTable.ts",
+    by: "packages/core/test/NameTable.test.ts",
+    line: "      this.#added--",
+    becomes: "      void this.#added"
+  },
+  {
+    fault: "long work goes before the short work of other streams",
+    file: "packages/server/src/internal/Slice.ts",
+    by: "packages/server/test/XdsServer.test.ts",
+    line: "add: (item, isLong) => (isLong ? long : short).add(item),",
+    becomes: "add: (item) => long.add(item),"
+  },
+  {
+    fault: "long work does not end as long as there is short work",
+    file: "packages/server/src/internal/Slice.ts",
+    by: "packages/server/test/XdsServer.test.ts",
+    line: "    some(long)",
+    becomes: "    if (!now.isOver()) some(long)"
+  },
+  {
+    fault: "a stream hears of no more room after a body whose last piece is a few bytes",
+    file: "packages/transport-connect/src/server/GrpcStream.ts",
+    by: "packages/transport-connect/test/ConnectServer.test.ts",
+    line: "if (this.#rest !== undefined || this.stream.writableNeedDrain) return",
+    becomes: "return"
   }
 ]

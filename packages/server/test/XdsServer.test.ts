@@ -1050,6 +1050,43 @@ describe("XdsServer", () => {
     )
   })
 
+  it.effect(
+    "a change of a client that was there goes before the long answers of clients that come, and these end",
+    () => {
+      // A slice is over as soon as it began, so that each step has a turn.
+      let milliseconds = 0
+      const impatient = Layer.succeed(EventLoop.EventLoop, {
+        ...EventLoop.process,
+        elapsed: () => (milliseconds += 100)
+      })
+      const names = Array.from({ length: 5_000 }, (_, at) => `c${at}`)
+      return Effect.gen(function* () {
+        const store = yield* SnapshotStore.SnapshotStore
+        yield* store.set("edge", clusters(...names))
+        const old = yield* open()
+        old.send(first(CDS, "edge", ["c7"]))
+        old.send(ack(yield* old.receive))
+        const many = yield* Effect.all(Array.from({ length: 20 }, () => open()))
+        for (const client of many) client.send(first(CDS, "edge", []))
+        yield* turn
+        yield* store.update("edge", { upsert: { clusters: [cluster("c7", "new")] } })
+        let turns = 0
+        for (; old.unread() === 0 && turns < 1_000; turns++) yield* turn
+        // Twenty answers of a hundred turns and more are under way.
+        expect(turns).toBeLessThan(5)
+        expect((yield* old.receive).names).toEqual(["c7"])
+        expect(many.map((client) => client.unread())).toEqual(many.map(() => 0))
+        // Short work without end does not keep them from it.
+        for (let count = 0; many.some((client) => client.unread() === 0); count++) {
+          expect(count).toBeLessThan(10_000)
+          yield* store.update("edge", { upsert: { clusters: [cluster("c7", String(count))] } })
+          if (old.unread() > 0) old.send(ack(yield* old.receive))
+          yield* turn
+        }
+      }).pipe(Effect.provide(Layer.provide(setup(), impatient)))
+    }
+  )
+
   it.effect("changes that come before a stream has its turn are all told, whatever it was passed over for", () => {
     // A slice is over as soon as it began, so that one stream has its turn and the others have not.
     let milliseconds = 0
