@@ -443,6 +443,25 @@ describe("credit", () => {
     })
   )
 
+  it.scopedLive("is not there within a large body, however much may be buffered", () =>
+    Effect.gen(function* () {
+      const { port, streams } = yield* serve({ writeBufferBytes: 8_000_000 })
+      const call = Http2Client.open(yield* Http2Client.connect(port))
+      yield* wait(call.headers)
+      const { stream } = streams[0] ?? expect.unreachable()
+      const body = Buffer.alloc(3_000_000, 1)
+      expect(stream.write({ body, suffix: Buffer.alloc(0) })).toBe(false)
+      yield* eventually(() => expect(streams[0]?.writable).toBe(1))
+      expect(stream.write(response("a", "b"))).toBe(true)
+      yield* eventually(() => expect(Buffer.concat(call.chunks)).toHaveLength(body.length + 5 + 11))
+      expect(
+        Buffer.concat(call.chunks)
+          .subarray(5, 5 + body.length)
+          .equals(body)
+      ).toBe(true)
+    })
+  )
+
   it.scopedLive("comes back for each of many streams with a large body, whole and in order", () =>
     Effect.gen(function* () {
       const { port, streams } = yield* serve()

@@ -190,9 +190,10 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     }
     ConnectServerMetrics.sentBytes.unsafeUpdate(LengthPrefix.size + bytes, [])
     // "drain" follows only if `writableNeedDrain` is set.
-    if (!stream.writableNeedDrain || stream.writableLength < this.shared.writeBufferBytes) return true
-    this.#waiting = true
-    return false
+    const isFull = stream.writableNeedDrain && stream.writableLength >= this.shared.writeBufferBytes
+    // However much may be buffered: the next response would come into the middle of this one.
+    this.#waiting = isFull || this.#rest !== undefined
+    return !this.#waiting
   }
 
   readonly end = (status: Status.Status): void => {
