@@ -63,6 +63,12 @@ const turn = Effect.async<void>((resume) => {
   setImmediate(() => resume(Effect.void))
 })
 
+/** An event loop in which a slice is over as soon as it began, so that each step of a stream has a turn. */
+const impatientLoop = (): EventLoop.Service => {
+  let milliseconds = 0
+  return { ...EventLoop.process, elapsed: () => (milliseconds += 100) }
+}
+
 describe("XdsServer", () => {
   it.effect("is one layer: a store, a transport, a server", () =>
     Effect.gen(function* () {
@@ -992,11 +998,7 @@ describe("XdsServer", () => {
 
   describe("a response of a thousand resources", () => {
     const names = Array.from({ length: 5_000 }, (_, at) => `c${at}`)
-    /** A slice is over as soon as it began, so that each step has a turn. */
-    const impatient = () => {
-      let milliseconds = 0
-      return () => (milliseconds += 100)
-    }
+    const impatient = () => impatientLoop().elapsed
     /** A slice is never over: what is not put off is done at once. */
     const patient = () => () => 0
     /** Turns until all of them have their first response, in a group of these clusters. */
@@ -1053,12 +1055,6 @@ describe("XdsServer", () => {
   it.effect(
     "a change of a client that was there goes before the long answers of clients that come, and these end",
     () => {
-      // A slice is over as soon as it began, so that each step has a turn.
-      let milliseconds = 0
-      const impatient = Layer.succeed(EventLoop.EventLoop, {
-        ...EventLoop.process,
-        elapsed: () => (milliseconds += 100)
-      })
       const names = Array.from({ length: 5_000 }, (_, at) => `c${at}`)
       return Effect.gen(function* () {
         const store = yield* SnapshotStore.SnapshotStore
@@ -1083,14 +1079,11 @@ describe("XdsServer", () => {
           if (old.unread() > 0) old.send(ack(yield* old.receive))
           yield* turn
         }
-      }).pipe(Effect.provide(Layer.provide(setup(), impatient)))
+      }).pipe(Effect.provide(Layer.provide(setup(), Layer.succeed(EventLoop.EventLoop, impatientLoop()))))
     }
   )
 
   it.effect("changes that come before a stream has its turn are all told, whatever it was passed over for", () => {
-    // A slice is over as soon as it began, so that one stream has its turn and the others have not.
-    let milliseconds = 0
-    const impatient = Layer.succeed(EventLoop.EventLoop, { ...EventLoop.process, elapsed: () => (milliseconds += 100) })
     const names = ["a", "b"]
     return Effect.gen(function* () {
       const store = yield* SnapshotStore.SnapshotStore
@@ -1116,7 +1109,7 @@ describe("XdsServer", () => {
         }
         expect(Array.from(told).sort()).toEqual(names)
       }
-    }).pipe(Effect.provide(Layer.provide(setup(), impatient)))
+    }).pipe(Effect.provide(Layer.provide(setup(), Layer.succeed(EventLoop.EventLoop, impatientLoop()))))
   })
 
   describe("★ a change that comes while a request is taken, or answered, is told", () => {
@@ -1129,8 +1122,7 @@ describe("XdsServer", () => {
       { what: "a wildcard, by a client that holds much", asked: [], held: names }
     ])("$what", ({ asked, held }) =>
       Effect.gen(function* () {
-        let milliseconds = 0
-        const impatient = { ...EventLoop.process, elapsed: () => (milliseconds += 100) }
+        const impatient = impatientLoop()
         const tellAfter = (turns: number) =>
           Effect.gen(function* () {
             const store = yield* SnapshotStore.SnapshotStore

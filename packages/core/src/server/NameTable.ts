@@ -82,8 +82,7 @@ const names = function* (
   few: ReadonlyMap<string, unknown>,
   recent: ReadonlyMap<string, unknown>
 ): Generator<string, void> {
-  yield* few.keys()
-  for (const name of recent.keys()) if (!few.has(name)) yield name
+  for (const [name] of entries(few, recent)) yield name
 }
 
 const none: NameTable<never> = new NameTable(new Map<string, never>(), undefined, 0, undefined)
