@@ -37,13 +37,11 @@ const maxReasons = 5
 const toSnapshot = (resources: ReadonlyArray<ResourceFile.FileResource>): Snapshot.Snapshot => ({
   resources: resources.map((resource) => {
     const { aliases, constraints, ttl, version } = resource
-    // The bytes were made for them, and for nothing else.
     return Snapshot.resource(resource, {
       version,
       ttl,
       aliases,
       constraints,
-      keepBytes: true,
       place: LocalResources.placeOf(resource)
     })
   })

@@ -123,21 +123,21 @@ const constraintOf = (text: string): DynamicParameters.Constraints => {
 }
 
 const withVariants = (spec: ResourceSpec): Resource => {
-  const inputs = String(spec.content)
+  const texts = String(spec.content)
     .slice(1, -1)
     .split(",")
-    .map((each) => {
-      const [content = "", text = ""] = each.split(":")
-      const { value } = toResource({ ...spec, content })
-      contents.set(value, content)
-      const list = text === "" ? [] : text.split("&").map(constraintOf)
-      const [only] = list
-      return {
-        value,
-        constraints: list.length === 1 && only !== undefined ? only : { _tag: "And" as const, constraints: list }
-      }
-    })
-  return Either.getOrThrow(Variants.make(spec, inputs))
+    .map((each) => each.split(":"))
+  const inputs = texts.map(([content = "", text = ""]) => {
+    const list = text === "" ? [] : text.split("&").map(constraintOf)
+    const [only] = list
+    return {
+      value: toResource({ ...spec, content }).value,
+      constraints: list.length === 1 && only !== undefined ? only : { _tag: "And" as const, constraints: list }
+    }
+  })
+  const resource = Either.getOrThrow(Variants.make(spec, inputs))
+  resource.variants?.forEach(({ plain }, index) => contents.set(plain.value, texts[index]?.[0] ?? ""))
+  return resource
 }
 
 const withError = ({ content, name, typeUrl }: ResourceSpec): Resource => {

@@ -9,6 +9,8 @@ import * as Either from "effect/Either"
 import * as Digest from "./Digest.js"
 import * as EdsCluster from "./EdsCluster.js"
 import type { Constraints } from "../protocol/DynamicParameters.js"
+import * as ResourceEntries from "../wire/ResourceEntry.js"
+import type { ResourceEntry } from "../wire/ResourceEntry.js"
 import * as VirtualHostDiscovery from "./VirtualHostDiscovery.js"
 
 /**
@@ -110,11 +112,18 @@ const noAliases: ReadonlyArray<string> = []
 /**
  * Makes a resource from its encoded message. Fails with {@link InvalidResource}.
  *
+ * @param input with `keepBytes` the bytes are kept as they are: do not modify them. Default: they are copied into the form in which
+ * responses carry them, which need not encode the resource then.
  * @param hasher for the digest, of the platform; see {@link Digest.ofParts}
  * @since 0.1.0
  */
 export const make = (
-  input: { readonly typeUrl: string; readonly name: string; readonly value: Uint8Array } & Options,
+  input: {
+    readonly typeUrl: string
+    readonly name: string
+    readonly value: Uint8Array
+    readonly keepBytes?: boolean
+  } & Options,
   hasher?: Digest.Hasher
 ): Either.Either<Resource, InvalidResource> => {
   const { name, ttl, typeUrl, value } = input
@@ -129,20 +138,47 @@ export const make = (
     return invalid(`a TTL of ${ttl} ms is too short: heartbeats go out at half of it; give at least ${minimumTtl} ms`)
   const digest = Digest.ofParts([typeUrl, name, ttl === undefined ? "" : String(ttl), value, ...aliases], hasher)
   const fingerprint = Digest.toHex(digest)
-  return Either.right({
-    typeUrl,
-    name,
-    aliases,
-    version: input.version === undefined || input.version === "" ? fingerprint : input.version,
-    digest,
-    fingerprint,
-    ttl,
-    value,
-    assignment: ResourceType.isOf(typeUrl, ResourceType.Cluster) ? EdsCluster.assignmentName(name, value) : undefined,
-    onDemandVirtualHosts:
-      ResourceType.isOf(typeUrl, ResourceType.RouteConfiguration) && VirtualHostDiscovery.isRequestedBy(value)
-  })
+  const version = input.version === undefined || input.version === "" ? fingerprint : input.version
+  const entry = input.keepBytes === true ? undefined : ResourceEntries.make(typeUrl, name, version, value)
+  return Either.right(new Made(typeUrl, name, aliases, version, digest, fingerprint, ttl, entry?.value ?? value, entry))
 }
+
+/** A resource with its entry. A copy of its fields has none: it may differ in some of them. */
+class Made implements Resource {
+  readonly #entry: ResourceEntry | undefined
+  readonly assignment: string | undefined
+  readonly onDemandVirtualHosts: boolean
+
+  constructor(
+    readonly typeUrl: string,
+    readonly name: string,
+    readonly aliases: ReadonlyArray<string>,
+    readonly version: string,
+    readonly digest: Digest.Digest,
+    readonly fingerprint: string,
+    readonly ttl: number | undefined,
+    readonly value: Uint8Array,
+    entry: ResourceEntry | undefined
+  ) {
+    this.assignment = ResourceType.isOf(typeUrl, ResourceType.Cluster)
+      ? EdsCluster.assignmentName(name, value)
+      : undefined
+    this.onDemandVirtualHosts =
+      ResourceType.isOf(typeUrl, ResourceType.RouteConfiguration) && VirtualHostDiscovery.isRequestedBy(value)
+    this.#entry = entry
+  }
+
+  static entryOf(resource: Resource): ResourceEntry | undefined {
+    return #entry in resource ? resource.#entry : undefined
+  }
+}
+
+/**
+ * A resource as responses carry it, encoded when it was made. `undefined`: it keeps the given bytes, or is not from {@link make}.
+ *
+ * @since 0.1.0
+ */
+export const entryOf = (resource: Resource): ResourceEntry | undefined => Made.entryOf(resource)
 
 /**
  * An error in the place of a resource. Fails with {@link InvalidResource}.
@@ -160,7 +196,11 @@ export const unavailable = (
     return Either.left(new InvalidResource({ typeUrl, name, reason }))
   }
   const value = new TextEncoder().encode(`${code} ${message}`)
-  return Either.map(make({ typeUrl, name, value }, hasher), (made) => ({ ...made, value: new Uint8Array(), error }))
+  return Either.map(make({ typeUrl, name, value, keepBytes: true }, hasher), (made) => ({
+    ...made,
+    value: new Uint8Array(),
+    error
+  }))
 }
 
 /**

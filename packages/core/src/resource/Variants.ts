@@ -45,7 +45,7 @@ export const make = (
     const bytes = DynamicParameters.encode(constraints)
     const identity = `${plain.fingerprint} ${plain.version} ${Array.from(bytes).join()}`
     // Constraints are a part of what a client holds.
-    const marked = Resources.make({ typeUrl, name, value: new TextEncoder().encode(identity) }, hasher)
+    const marked = Resources.make({ typeUrl, name, value: new TextEncoder().encode(identity), keepBytes: true }, hasher)
     if (Either.isLeft(marked)) return Either.left(marked.left)
     const { digest, fingerprint } = marked.right
     // ★ A client that returns quotes the version: it must not be that of the same content with other constraints, or without.
@@ -56,6 +56,6 @@ export const make = (
   }
   // The whole of one variant is another resource than the variant.
   const value = new TextEncoder().encode(["variants", ...identities].join("\n"))
-  const whole = Resources.make({ typeUrl, name, value }, hasher)
+  const whole = Resources.make({ typeUrl, name, value, keepBytes: true }, hasher)
   return Either.map(whole, (resource) => ({ ...resource, value: new Uint8Array(), variants }))
 }

@@ -10,6 +10,7 @@ import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { Resource } from "../resource/Resource.js"
 import { atOnce, type Steps } from "../Steps.js"
 import type { Response } from "../wire/Response.js"
+import { entryIn } from "../wire/ResponseForm.js"
 import { sizeOfText } from "../wire/Wire.js"
 import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
@@ -113,7 +114,10 @@ export const split = function* (response: Response, maxBytes: number): Steps<Res
   const typeUrl = sizeOfText(response.typeUrl)
   const head = framing + typeUrl + sizeOfText(response.version)
   const ofName = (name: string) => framing + sizeOfText(name)
-  const ofResource = ({ name, value, version }: Resource) => {
+  const ofResource = (resource: Resource) => {
+    const entry = entryIn(response, resource)
+    if (entry !== undefined) return entry.bytes.byteLength
+    const { name, value, version } = resource
     let size = framing + typeUrl + sizeOfText(name) + sizeOfText(version) + value.byteLength
     if (aliases.size > 0) for (const alias of aliases.get(name) ?? noNames) size += ofName(alias)
     return size

@@ -24,6 +24,12 @@ export class MeasuredWriter {
     else this.writer.raw(bytes)
   }
 
+  /** Bytes `from` ≤ index < `before` of what is encoded already. */
+  part(bytes: Uint8Array, from: number, before: number): void {
+    if (this.writer === undefined) this.size += before - from
+    else this.writer.raw(bytes.subarray(from, before))
+  }
+
   /** Number of bytes written so far. */
   get written(): number {
     return this.writer?.written ?? 0

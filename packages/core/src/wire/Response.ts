@@ -15,7 +15,8 @@ import { ControlPlane, DeltaDiscoveryResponse, DiscoveryResponse, tagOf } from "
 import { MeasuredWriter } from "./MeasuredWriter.js"
 import * as ResponseBlocks from "./ResponseBlocks.js"
 import type { NamedError, RemovedVariant, Response } from "./ResponseContent.js"
-import { formOf, typeUrlOf } from "./ResponseForm.js"
+import { formOf } from "./ResponseForm.js"
+import { encodedTypeUrl } from "./TypeUrlBytes.js"
 import { fieldOf, utf8 } from "./Wire.js"
 
 export type { NamedError, RemovedVariant, Response } from "./ResponseContent.js"
@@ -81,7 +82,7 @@ const noBodies: Bodies = { allocate: (size) => new Uint8Array(size), get: () => 
 export const keepLimit = 16 * 1024
 
 const encodeBody = (response: Response, bodies: Bodies): Uint8Array => {
-  const typeUrl = typeUrlOf(response)
+  const typeUrl = encodedTypeUrl(response.typeUrl)
   const { head, resources, tail } = formOf(response)
   const encoder = new MeasuredWriter()
   const all = (): void => {
@@ -104,7 +105,7 @@ interface Encoded {
 
 /** {@link encodeBody} in steps, with what is encoded already. */
 function* encoding(response: Response, bodies: Bodies): Steps<Encoded> {
-  const typeUrl = typeUrlOf(response)
+  const typeUrl = encodedTypeUrl(response.typeUrl)
   const { head, resources, tail } = formOf(response)
   const isForAll = response.aliases.size === 0
   const earlier = isForAll ? (bodies.earlier?.(response) ?? noneEarlier) : noneEarlier

@@ -1,6 +1,6 @@
 /** How responses are written: those of the state of the world, and incremental ones. */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
-import type { Resource } from "../resource/Resource.js"
+import { entryOf, type Resource } from "../resource/Resource.js"
 import {
   Any,
   DeltaDiscoveryResponse,
@@ -13,14 +13,10 @@ import {
 } from "./Fields.js"
 import type { MeasuredWriter } from "./MeasuredWriter.js"
 import type { NamedError, Response } from "./ResponseContent.js"
+import type { ResourceEntry } from "./ResourceEntry.js"
 import { utf8 } from "./Wire.js"
 
 const RESOURCE_TYPE_URL = utf8("type.googleapis.com/envoy.service.discovery.v3.Resource")
-
-/** Encoded type URLs: a response repeats its type URL for each resource. */
-const typeUrls: ReadonlyMap<string, Uint8Array> = new Map(
-  ResourceType.ofAllApis.map(({ typeUrl }) => [typeUrl, utf8(typeUrl)])
-)
 
 const noNames: ReadonlyArray<string> = []
 
@@ -109,15 +105,18 @@ const writeWrapped = (
   to.close(DiscoveryResponse.resources, any)
 }
 
+/** Whether the contents say their names: an endpoint (LEDS) holds none. */
+const isNamed = ({ typeUrl }: Response): boolean => typeUrl !== ResourceType.LbEndpoint.typeUrl
+
 const stateOfTheWorld: Form = {
   head: (to, { version }) => to.text(DiscoveryResponse.versionInfo, version),
   resources: (to, response, typeUrl, from, before) => {
-    // An endpoint (LEDS) holds no name.
-    const isNamed = response.typeUrl !== ResourceType.LbEndpoint.typeUrl
     for (let index = from; index < before; index++) {
       const resource = response.resources[index]
       if (resource === undefined) break
-      if (isNamed && resource.constraints === undefined && (!response.ttl || resource.ttl === undefined))
+      const entry = entryIn(response, resource)
+      if (entry !== undefined) to.part(entry.bytes, entry.anyFrom, entry.anyBefore)
+      else if (isNamed(response) && resource.constraints === undefined && (!response.ttl || resource.ttl === undefined))
         writeAny(to, DiscoveryResponse.resources, typeUrl, resource.value)
       else writeWrapped(to, typeUrl, withoutTtl(resource, response), resource.value)
     }
@@ -147,9 +146,7 @@ const writeEntry = (
   to.close(DeltaDiscoveryResponse.resources, wrapper)
 }
 
-const aliasesOf = ({ aliases }: Response, name: string): ReadonlyArray<string> =>
-  // A look into an empty map would hash each name.
-  aliases.size === 0 ? noNames : (aliases.get(name) ?? noNames)
+const aliasesOf = ({ aliases }: Response, name: string): ReadonlyArray<string> => aliases.get(name) ?? noNames
 
 const incremental: Form = {
   head: (to, { version }) => to.text(DeltaDiscoveryResponse.systemVersionInfo, version),
@@ -157,7 +154,9 @@ const incremental: Form = {
     for (let index = from; index < before; index++) {
       const resource = response.resources[index]
       if (resource === undefined) break
-      writeEntry(to, typeUrl, withoutTtl(resource, response), aliasesOf(response, resource.name), resource.value)
+      const entry = entryIn(response, resource)
+      if (entry !== undefined) to.encoded(entry.bytes)
+      else writeEntry(to, typeUrl, withoutTtl(resource, response), aliasesOf(response, resource.name), resource.value)
     }
   },
   tail: (to, response, typeUrl) => {
@@ -176,4 +175,14 @@ const incremental: Form = {
 
 export const formOf = ({ protocol }: Response): Form => (protocol === "StateOfTheWorld" ? stateOfTheWorld : incremental)
 
-export const typeUrlOf = ({ typeUrl }: Response): Uint8Array => typeUrls.get(typeUrl) ?? utf8(typeUrl)
+/**
+ * The entry of a resource, if the response has it as it was encoded when the resource was made. In a response with the state of the
+ * world it is the `Any` alone.
+ */
+export const entryIn = (response: Response, resource: Resource): ResourceEntry | undefined => {
+  const entry = entryOf(resource)
+  if (entry === undefined || (response.ttl && resource.ttl !== undefined)) return undefined
+  if (response.protocol === "StateOfTheWorld") return isNamed(response) ? entry : undefined
+  // A look into an empty map would hash each name.
+  return response.aliases.size === 0 || !response.aliases.has(resource.name) ? entry : undefined
+}

@@ -147,12 +147,11 @@ class Encoding implements EncodedSnapshot {
     ) {
       return this.put(old, place)
     }
-    // The caller's bytes are copied: they may change, or be a view into a much larger buffer. `slice` of a Buffer would
-    // not copy.
-    const isGiven = encoded === SourceContent.bytesOf(source)
-    const value = isGiven && options.keepBytes !== true ? new Uint8Array(encoded) : encoded
-    const result = Resource.make({ typeUrl, name, value, ...made }, hasher)
+    // The caller's bytes are copied unless they are to be kept: they may change, or be a view into a much larger buffer.
+    const keepBytes = options.keepBytes === true
+    const result = Resource.make({ typeUrl, name, value: encoded, keepBytes, ...made }, hasher)
     if (Either.isLeft(result)) return fail("Invalid", name, result.left.reason)
+    const { value } = result.right
     if (constraints === undefined) this.put(result.right, place)
     else if (made.aliases.length > 0) return fail("Invalid", name, "a variant has no aliases; leave them out")
     else if (this.vary(result.right, { ...made, constraints, value }, place)) return undefined

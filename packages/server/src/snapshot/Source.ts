@@ -52,8 +52,9 @@ export interface ResourceOptions {
   /** Further names under which incremental clients may subscribe to it. */
   readonly aliases?: ReadonlyArray<string> | undefined
   /**
-   * Whether the given bytes are kept without a copy: they must not be modified later, nor be a view into a much larger
-   * buffer. Default: they are copied.
+   * Whether the given bytes are kept without a copy, for bytes that many groups share: they must not be modified later, nor be a
+   * view into a much larger buffer. Default: they are copied into the form in which responses carry them, so that an answer need
+   * not encode the resource.
    */
   readonly keepBytes?: boolean | undefined
   /**
