@@ -300,6 +300,8 @@ const idleMemory: Case = {
               }
               return server.residentBytes()
             }
+            // What the server makes of the resources by itself is not the streams'.
+            await server.quietCpuMilliseconds(60)
             const before = await settle()
             await bench.connect(session, setup)
             const asIs = server.residentBytes()

@@ -7,6 +7,7 @@
 import * as Difference from "@effect-xds/core/resource/Difference"
 import * as LayeredGroup from "@effect-xds/core/resource/LayeredGroup"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Steps from "@effect-xds/core/Steps"
 import * as Cause from "effect/Cause"
 import * as Chunk from "effect/Chunk"
@@ -125,6 +126,15 @@ export const findDifferences = function* (
     const { cursor } = ResourceGroup.set(before, typeUrl)
     if (!Difference.isNear(set, cursor)) yield* Difference.inSteps(set, cursor)
   }
+}
+
+/**
+ * Makes the lists of a new group that the first client of everything will ask for.
+ *
+ * @since 0.1.0
+ */
+export const findLists = function* (group: ResourceGroup.ResourceGroup): Steps.Steps<void> {
+  for (const set of group.sets.values()) yield* ResourceSet.listing(set)
 }
 
 /**

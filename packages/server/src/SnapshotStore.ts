@@ -267,7 +267,8 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
       const next = yield* work
       if (Either.isLeft(next)) return Either.left(next.left)
       // In a new group everything differs.
-      if (held.stored(group) !== undefined) yield* HeldGroups.findDifferences(before, next.right)
+      if (held.stored(group) === undefined) yield* HeldGroups.findLists(next.right)
+      else yield* HeldGroups.findDifferences(before, next.right)
       return Either.right({ own: next.right, over, invalid })
     }
 

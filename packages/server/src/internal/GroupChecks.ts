@@ -2,8 +2,9 @@
  * Checks groups by the rules over their resources together. Each group has an index of what its own resources define and refer
  * to, so that a check costs what has changed since the last one.
  *
- * ★ A change does not wait for its warnings: groups that changed are checked later, one after the other, in slices. A group that
- * changes again before its turn is checked once. Only a change that may be refused is checked before it is made.
+ * ★ A change does not wait for its warnings, and neither does a client: groups that changed are checked later, one after the other,
+ * in slices of turns in which nobody else has much to do. A group that changes again before its turn is checked once. Only a change
+ * that may be refused is checked before it is made.
  */
 import * as Difference from "@effect-xds/core/resource/Difference"
 import { contentsOf, type Resource } from "@effect-xds/core/resource/Resource"
@@ -232,7 +233,8 @@ export class GroupChecks {
       return Effect.void
     }
     this.#waiting.delete(group)
-    return this.#exclusive(group, this.#check(group)).pipe(
+    const isAwaited = () => (this.#turns.get(group)?.users ?? 0) > 1
+    return this.#exclusive(group, this.#check(group, Slice.unhurried(this.options.loop, isAwaited))).pipe(
       Effect.catchAllCause((cause) =>
         Cause.isInterruptedOnly(cause)
           ? Effect.void
@@ -299,7 +301,7 @@ export class GroupChecks {
   }
 
   /** Checks what has changed, and reports it. */
-  #check(group: string): Effect.Effect<void> {
+  #check(group: string, loop: EventLoop.Service = this.options.loop): Effect.Effect<void> {
     return Effect.gen(this, function* () {
       const stored = this.held.stored(group)
       // Nobody is served it.
@@ -325,10 +327,10 @@ export class GroupChecks {
       this.#tooLarge.delete(group)
       const state = known ?? this.#state(loaded)
       this.#states.set(group, state)
-      const { faults, omitted } = yield* this.#catchUp(group, state, stored)
+      const { faults, omitted } = yield* this.#catchUp(group, state, stored, loop)
       if (this.#isStopped) return this.#drop(group)
       const { index } = state
-      const all = yield* Slice.steps(this.options.loop, index.listing(this.#maxBroken))
+      const all = yield* Slice.steps(loop, index.listing(this.#maxBroken))
       this.#count(group, state, index.faults)
       const broken = this.#toldAgain(loaded, state, stored.own, all)
       const fresh = this.#told(loaded, stored.own, { faults, omitted })
@@ -337,14 +339,18 @@ export class GroupChecks {
   }
 
   /** Brings an index to the present state of its group: what is broken now, and was not before. */
-  #catchUp(group: string, state: State, { over, own }: Layers): Effect.Effect<GroupIndex.Faults> {
-    const { loop } = this.options
+  #catchUp(
+    group: string,
+    state: State,
+    { over, own }: Layers,
+    loop: EventLoop.Service
+  ): Effect.Effect<GroupIndex.Faults> {
     return Effect.gen(this, function* () {
       const { index } = state
       const before = index.size
       const { below, isOpen } = this.#around(group, over)
       const { put, remove } = yield* Slice.steps(loop, differences(state.own, own))
-      yield* this.#read(index, put)
+      yield* this.#read(index, put, loop)
       if (isOpen !== state.isOpen) index.touchAll()
       else if (!isOpen && below !== state.below) {
         const around = yield* Slice.steps(loop, differences(state.below, below))
@@ -361,8 +367,11 @@ export class GroupChecks {
   }
 
   /** Reads resources, in slices. */
-  #read(index: GroupIndex.GroupIndex, resources: ReadonlyArray<GroupIndex.Resource>): Effect.Effect<void> {
-    const { loop } = this.options
+  #read(
+    index: GroupIndex.GroupIndex,
+    resources: ReadonlyArray<GroupIndex.Resource>,
+    loop: EventLoop.Service
+  ): Effect.Effect<void> {
     return Effect.gen(this, function* () {
       let slice = Slice.slice(loop)
       const { isLarge, loadTypes } = (yield* load).GroupIndex
@@ -400,11 +409,11 @@ export class GroupChecks {
       let state = isSame ? this.#states.get(group) : undefined
       if (state === undefined) {
         state = this.#state(loaded)
-        if (isSame) yield* this.#catchUp(group, state, stored)
+        if (isSame) yield* this.#catchUp(group, state, stored, loop)
         else Object.assign(state, this.#around(group, next.over))
       }
       const change = yield* Slice.steps(loop, differences(state.own, next.own))
-      yield* this.#read(state.index, change.put)
+      yield* this.#read(state.index, change.put, loop)
       const isWanted = ({ severity }: GroupFault): boolean => mode === "refuse" || severity === "error"
       const found = yield* Slice.steps(loop, state.index.trying(change, this.#maxBroken, isWanted))
       if (found.faults.length === 0) return

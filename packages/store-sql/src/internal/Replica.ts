@@ -138,9 +138,7 @@ export class Replica {
     const { group, revision } = row
     const before = this.held.stored(group)
     const differences =
-      before === undefined || state === undefined
-        ? Effect.void
-        : Slices.steps(this.loop, findDifferences(before.own, state.own))
+      state === undefined ? Effect.void : Slices.steps(this.loop, findDifferences(before?.own, state.own))
     return Effect.zipRight(
       differences,
       Effect.suspend(() => {
@@ -235,8 +233,8 @@ export class Replica {
           if (Either.isLeft(made))
             return yield* Effect.fail(new Trouble({ kind: "Damaged", detail: made.left.message }))
           next = made.right
-          yield* Slices.steps(loop, findDifferences(before.own, next))
         }
+        yield* Slices.steps(loop, findDifferences(before?.own, next))
         yield* Slices.steps(loop, held.put({ group, revision, own: next, over }) ?? noResources())
         layered(before?.over, over)
       }
@@ -245,9 +243,9 @@ export class Replica {
 }
 
 const findDifferences = function* (
-  before: ResourceGroup.ResourceGroup,
+  before: ResourceGroup.ResourceGroup | undefined,
   next: ResourceGroup.ResourceGroup
 ): Steps.Steps<object> {
-  yield* HeldGroups.findDifferences(before, next)
+  yield* before === undefined ? HeldGroups.findLists(next) : HeldGroups.findDifferences(before, next)
   return next
 }
