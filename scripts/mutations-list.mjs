@@ -1830,8 +1830,8 @@ const thinParts = [
   {
     fault: "the store: a Buffer that is given is not copied",
     file: "packages/server/src/snapshot/Encoding.ts",
-    line: "new Uint8Array(encoded) : encoded",
-    becomes: "encoded.slice() : encoded",
+    line: "const keepBytes = options.keepBytes === true",
+    becomes: "const keepBytes = true",
     by: "packages/server/test/Snapshot.test.ts"
   },
   {
@@ -4746,15 +4746,15 @@ const localityEndpoints = [
     fault: "LEDS: in state of the world an endpoint has no name",
     file: "wire/ResponseForm.ts",
     by: "packages/core/test/Response.test.ts",
-    line: "const isNamed = response.typeUrl !== ResourceType.LbEndpoint.typeUrl",
-    becomes: "const isNamed = true"
+    line: "const isNamed = ({ typeUrl }: Response): boolean => typeUrl !== ResourceType.LbEndpoint.typeUrl",
+    becomes: "const isNamed = (_: Response): boolean => true"
   },
   {
     fault: "LEDS: the client takes two equal endpoints for one",
     file: "client/Validation.ts",
     by: "packages/core/test/client/traces.test.ts",
     line: "const isNamed = decoder.nameOf !== ResourceDecoders.unnamed",
-    becomes: "const isNamed = true"
+    becomes: "const isNamed = (_: Response): boolean => true"
   },
   {
     fault: "LEDS: the client takes the address of an endpoint for its name",
@@ -8527,5 +8527,47 @@ export const mutations = [
     by: "packages/transport-connect/test/ConnectServer.test.ts",
     line: "if (this.#rest !== undefined || this.stream.writableNeedDrain) return",
     becomes: "return"
+  },
+  {
+    fault: "a resource goes out without its TTL, as it was encoded when it was made",
+    file: "wire/ResponseForm.ts",
+    by: "packages/core/test/ResourceEntry.test.ts",
+    line: "if (entry === undefined || (response.ttl && resource.ttl !== undefined)) return undefined",
+    becomes: "if (entry === undefined) return undefined"
+  },
+  {
+    fault: "a resource goes out without the aliases that were asked for, as it was encoded when it was made",
+    file: "wire/ResponseForm.ts",
+    by: "packages/core/test/ResourceEntry.test.ts",
+    line: "return response.aliases.size === 0 || !response.aliases.has(resource.name) ? entry : undefined",
+    becomes: "return entry"
+  },
+  {
+    fault: "an endpoint of LEDS goes out without its name, as it was encoded when it was made",
+    file: "wire/ResponseForm.ts",
+    by: "packages/core/test/ResourceEntry.test.ts",
+    line: 'if (response.protocol === "StateOfTheWorld") return isNamed(response) ? entry : undefined',
+    becomes: 'if (response.protocol === "StateOfTheWorld") return entry'
+  },
+  {
+    fault: "clients wait for the warnings about a group",
+    file: "packages/server/src/internal/Slice.ts",
+    by: "packages/server/test/Slice.test.ts",
+    line: "if (now - since <= little || ++passed > patience || isAwaited()) return work()",
+    becomes: "if (now >= since) return work()"
+  },
+  {
+    fault: "the warnings about a group do not come as long as clients do",
+    file: "packages/server/src/internal/Slice.ts",
+    by: "packages/server/test/Slice.test.ts",
+    line: "if (now - since <= little || ++passed > patience || isAwaited()) return work()",
+    becomes: "if (now - since <= little || isAwaited()) return work()"
+  },
+  {
+    fault: "who asks for the warnings about a group waits for clients",
+    file: "packages/server/src/internal/Slice.ts",
+    by: "packages/server/test/Slice.test.ts",
+    line: "if (now - since <= little || ++passed > patience || isAwaited()) return work()",
+    becomes: "if (now - since <= little || ++passed > patience) return work()"
   }
 ]
