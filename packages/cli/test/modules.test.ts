@@ -75,7 +75,7 @@ const commands: ReadonlyArray<readonly [number, ReadonlyArray<string>, RegExp | 
   [190, ["bootstrap", "envoy"], undefined],
   [265, ["status", "127.0.0.1:1"], undefined],
   [505, ["get", "--timeout", "1", "127.0.0.1:1", "CDS"], undefined],
-  [513, ["get", "--timeout", "1", "http://127.0.0.1:1", "CDS"], undefined],
+  [515, ["get", "--timeout", "1", "http://127.0.0.1:1", "CDS"], undefined],
   [560, ["get", "--timeout", "1", "path:DIR", "CDS"], undefined],
   [510, ["watch", "127.0.0.1:1", "CDS"], /127\.0\.0\.1:1/],
   [540, ["validate", "DIR"], undefined],
