@@ -8539,7 +8539,7 @@ export const mutations = [
     fault: "a resource goes out without the aliases that were asked for, as it was encoded when it was made",
     file: "wire/ResponseForm.ts",
     by: "packages/core/test/ResourceEntry.test.ts",
-    line: "return response.aliases.size === 0 || !response.aliases.has(resource.name) ? entry : undefined",
+    line: "return aliasesOf(response, resource.name).length === 0 ? entry : undefined",
     becomes: "return entry"
   },
   {

@@ -146,7 +146,9 @@ const writeEntry = (
   to.close(DeltaDiscoveryResponse.resources, wrapper)
 }
 
-const aliasesOf = ({ aliases }: Response, name: string): ReadonlyArray<string> => aliases.get(name) ?? noNames
+const aliasesOf = ({ aliases }: Response, name: string): ReadonlyArray<string> =>
+  // A look into an empty map would hash each name.
+  aliases.size === 0 ? noNames : (aliases.get(name) ?? noNames)
 
 const incremental: Form = {
   head: (to, { version }) => to.text(DeltaDiscoveryResponse.systemVersionInfo, version),
@@ -183,6 +185,5 @@ export const entryIn = (response: Response, resource: Resource): ResourceEntry |
   const entry = entryOf(resource)
   if (entry === undefined || (response.ttl && resource.ttl !== undefined)) return undefined
   if (response.protocol === "StateOfTheWorld") return isNamed(response) ? entry : undefined
-  // A look into an empty map would hash each name.
-  return response.aliases.size === 0 || !response.aliases.has(resource.name) ? entry : undefined
+  return aliasesOf(response, resource.name).length === 0 ? entry : undefined
 }
