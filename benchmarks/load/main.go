@@ -71,7 +71,7 @@ func (l *load) run(c *command) (any, error) {
 	case "digests":
 		return l.digests(), nil
 	case "latencies":
-		return l.latencies(), nil
+		return l.latencies(), l.failure()
 	case "throttle":
 		l.throttled.Store(true)
 		return nil, nil

@@ -45,6 +45,7 @@ export type Counts = typeof Counts.Type
 
 const Digests = Schema.Array(Schema.Struct({ digest: Schema.Number, streams: Schema.Number, slow: Schema.Number }))
 const Latencies = Schema.Array(Schema.Struct({ streams: Schema.Number, last: Schema.Number }))
+export type Arrivals = typeof Latencies.Type
 
 const decodeCounts = Schema.decodeUnknownSync(Counts)
 const decodeDigests = Schema.decodeUnknownSync(Digests)
@@ -109,8 +110,8 @@ export class Load {
     return decodeDigests(await this.child.request("digests"))
   }
 
-  /** By the number of the change: how many of the fast streams have it, and when the last of them got it (ns since 1970). */
-  async latencies(): Promise<typeof Latencies.Type> {
+  /** By the number of the change: how many of the fast streams have it, and when the last of them got it (ns since 1970). Fails if a stream is gone. */
+  async latencies(): Promise<Arrivals> {
     return decodeLatencies(await this.child.request("latencies"))
   }
 

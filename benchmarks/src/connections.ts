@@ -1,9 +1,10 @@
 /**
  * `npm run soak:connections` (`node benchmarks/dist/connections.js [--connections 10000] [--minutes 30] [--clusters 10000]
- * [--names 100] [--changes 50] [--coming 100]`): one process with many connections for a long time. Each has a stream that asks for
+ * [--names 100] [--changes 50] [--coming 100] [--burst 0]`): one process with many connections for a long time. Each has a stream that asks for
  * `--names` clusters (0: for all, by the wildcard), and 20 of them ask for all and are watched. Clients come and go and clusters
- * change all the while. Each minute: the CPU of the server, its memory, and how far the slowest watched stream was behind; in the
- * end the open files, when all clients have left. Ends with 1 if a target is missed.
+ * change all the while. With `--burst`, in the middle of the time so many changes are made at once: all streams fall behind, and must
+ * catch up. Each minute: the CPU of the server, its memory, and how far the slowest watched stream was behind; in the end the open
+ * files, when all clients have left. Ends with 1 if a target is missed, and at once if a stream is gone.
  */
 import { setTimeout } from "node:timers/promises"
 import { parseArgs } from "node:util"
@@ -11,7 +12,7 @@ import * as Benches from "./Bench.js"
 import { CaseError } from "./Child.js"
 import * as Fixtures from "./Fixtures.js"
 import * as GoPrograms from "./GoPrograms.js"
-import { Load } from "./Load.js"
+import { type Arrivals, Load } from "./Load.js"
 import { load as systemLoad, machine } from "./Machine.js"
 
 const { values } = parseArgs({
@@ -21,7 +22,8 @@ const { values } = parseArgs({
     clusters: { type: "string", default: "10000" },
     names: { type: "string", default: "100" },
     changes: { type: "string", default: "50" },
-    coming: { type: "string", default: "100" }
+    coming: { type: "string", default: "100" },
+    burst: { type: "string", default: "0" }
   }
 })
 const connections = Number(values.connections)
@@ -30,6 +32,8 @@ const clusters = Number(values.clusters)
 const changesPerSecond = Number(values.changes)
 /** Clients that come in a second; as many go. They are two seconds' worth at the most, and part of the connections. */
 const coming = Number(values.coming)
+/** Changes that are made at once, in the middle of the time. */
+const burst = Number(values.burst)
 const names = Math.min(clusters, Number(values.names))
 /** With the wildcard all streams are watched. */
 const watched = names === 0 ? connections - 2 * coming : 20
@@ -86,20 +90,33 @@ await bench.with("ours", { ...setup, streams: staying, connections: staying }, a
       `${staying} streams have what they asked for; ${megabytes(server.residentBytes())}, ${server.openFiles()} open files`
     )
 
-    const end = performance.now() + minutes * 60_000
+    const begin = performance.now()
+    const end = begin + minutes * 60_000
     const isOver = (): boolean => performance.now() >= end
     const first = Fixtures.sequenceOf(bench.changed("clusters", 0))
     /** When each change was made, in nanoseconds since 1970. */
     const made: Array<number> = []
     let served = 0
 
+    /** Where the burst is among the changes. */
+    let bursting: { readonly from: number; readonly last: number } | undefined
+    const wallNanoseconds = (): number => (performance.timeOrigin + performance.now()) * 1e6
+    const prepareNext = (): Promise<void> => server.prepare([bench.changed("clusters", (prepared++ * 7919) % clusters)])
+    let prepared = 0
     const changing = async (): Promise<void> => {
-      const start = performance.now()
       for (let change = 0; !isOver(); change++) {
-        await server.prepare([bench.changed("clusters", (change * 7919) % clusters)])
-        const due = start + (change * 1_000) / changesPerSecond
+        await prepareNext()
+        const due = begin + (change * 1_000) / changesPerSecond
         if (due > performance.now()) await setTimeout(due - performance.now())
-        made.push((performance.timeOrigin + performance.now()) * 1e6)
+        if (burst > 0 && bursting === undefined && performance.now() > (begin + end) / 2) {
+          for (let more = 1; more < burst; more++) await prepareNext()
+          bursting = { from: made.length, last: made.length + burst - 1 }
+          const now = wallNanoseconds()
+          for (let each = 0; each < burst; each++) made.push(now)
+          await server.applyAll()
+          continue
+        }
+        made.push(wallNanoseconds())
         await server.apply()
       }
     }
@@ -123,17 +140,24 @@ await bench.with("ours", { ...setup, streams: staying, connections: staying }, a
     const cpus: Array<number> = []
     const resident: Array<number> = []
     const behind: Array<number> = []
-    /** How far the slowest stream was behind in the changes of the last minute, in milliseconds. */
+    /** When all watched streams had a change, in nanoseconds since 1970; `undefined`: not yet. */
+    const arrivedAt = (arrivals: Arrivals, change: number): number | undefined => {
+      const arrival = arrivals[first + 1 + change]
+      return arrival?.streams === watched ? arrival.last : undefined
+    }
+    /** How far the slowest stream was behind in the changes of the last minute, in milliseconds; not in and because of the burst. */
     const slowest = async (from: number): Promise<number> => {
       const arrivals = await watcher.latencies()
-      const now = (performance.timeOrigin + performance.now()) * 1e6
+      if (watcher !== crowd) await crowd.counts()
+      const now = wallNanoseconds()
+      const since = bursting === undefined ? now : (made[bursting.from] ?? now)
+      const until = bursting === undefined ? now : (arrivedAt(arrivals, bursting.last) ?? now)
       let most = 0
       for (let index = from; index < made.length; index++) {
         const time = made[index] ?? now
-        const arrival = arrivals[first + 1 + index]
-        const isThere = arrival?.streams === watched
+        if (time >= since && time <= until) continue
         // A change that is under way is as late as it is old.
-        most = Math.max(most, (isThere ? arrival.last : now) - time)
+        most = Math.max(most, (arrivedAt(arrivals, index) ?? now) - time)
       }
       return most / 1e6
     }
@@ -160,6 +184,7 @@ await bench.with("ours", { ...setup, streams: staying, connections: staying }, a
     }
     await Promise.all([changing(), visiting(guests[0], 0), visiting(guests[1], 1_000), watching()])
 
+    const arrivals = await watcher.latencies()
     await Promise.all([crowd.close(), watcher.close()])
     await server.quietCpuMilliseconds()
     const files = server.openFiles()
@@ -175,6 +200,12 @@ await bench.with("ours", { ...setup, streams: staying, connections: staying }, a
         judged(heldThen <= 1.1 * held, "at most 1.1 × the first")
     )
     say(`slowest stream ${most.toFixed(0)} ms behind; ${judged(most <= 1_000, "≤ 1 000 ms")}`)
+    if (bursting !== undefined) {
+      const arrived = arrivedAt(arrivals, bursting.last)
+      const took = arrived === undefined ? Number.POSITIVE_INFINITY : (arrived - (made[bursting.from] ?? arrived)) / 1e6
+      const what = `${burst} changes at once: the slowest stream had them after ${Number.isFinite(took) ? `${took.toFixed(0)} ms` : "the end"}`
+      say(`${what}; ${judged(took <= 30_000, "≤ 30 000 ms")}`)
+    }
     say(`${files} open files, ${filesAtFirst} at the start; ${judged(files <= filesAtFirst, "as at the start")}`)
   } catch (error) {
     if (error instanceof CaseError) say(`the server's memory: ${megabytes(server.residentBytes())}`)
