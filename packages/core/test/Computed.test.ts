@@ -1,6 +1,8 @@
 import { Computed } from "@effect-xds/core/resource/Computed"
 import type { Resource } from "@effect-xds/core/resource/Resource"
 import * as Resources from "@effect-xds/core/resource/Resource"
+import * as ResourceSets from "@effect-xds/core/resource/ResourceSet"
+import * as Steps from "@effect-xds/core/Steps"
 import { ResourceType } from "@effect-xds/proto"
 import { assert, describe, it } from "@effect/vitest"
 import * as Either from "effect/Either"
@@ -31,5 +33,49 @@ describe("the map of a set's resources", () => {
     const all = resources(16_385)
     const computed = new Computed()
     for (let lookUp = 0; lookUp < 40_000; lookUp++) assert.strictEqual(computed.byName(all), undefined)
+  })
+
+  const sizes = { small: Steps.atOnce, large: Steps.atOnce + 1 }
+
+  it("goes on to the next set with a small change, and has what that has", () => {
+    const from = (number: number, value: number) => {
+      const name = `cluster-${number}`
+      return Either.getOrThrow(Resources.make({ typeUrl, name, value: new Uint8Array([value]) }))
+    }
+    const update = (set: ResourceSets.ResourceSet, change: ResourceSets.Change) =>
+      Either.getOrThrow(ResourceSets.update(set, change))
+    const names = Array.from({ length: 200 }, (_, number) => `cluster-${number}`)
+    for (const size of Object.values(sizes)) {
+      const first = update(ResourceSets.empty(typeUrl), { upsert: names.map((_, number) => from(number, 0)) })
+      for (const name of names) ResourceSets.find(first, name)
+      const known = first.computed.byName(first.resources)
+      assert.isDefined(known)
+      const upsert = names.slice(1, size).map((_, number) => from(number + 1, 1))
+      const second = update(first, { upsert: [...upsert, from(300, 1)].slice(1), remove: ["cluster-0"] })
+      assert.strictEqual(second.computed.byName(second.resources), size === sizes.small ? known : undefined)
+      for (const set of [first, second]) {
+        for (const name of [...names, "cluster-300"])
+          assert.strictEqual(ResourceSets.find(set, name), ResourceSets.get(set, name))
+      }
+      // Labels alone are no change, but another resource.
+      const third = update(second, { upsert: [{ ...from(5, 1), version: "label" }, from(6, 2)] })
+      assert.strictEqual(ResourceSets.find(third, "cluster-5")?.version, "label")
+    }
+  })
+
+  it("is with one of two sets that come from one", () => {
+    const made = (name: string, value: number) =>
+      Either.getOrThrow(Resources.make({ typeUrl, name, value: new Uint8Array([value]) }))
+    const first = Either.getOrThrow(
+      ResourceSets.update(ResourceSets.empty(typeUrl), { upsert: [made("a", 1), made("b", 1)] })
+    )
+    for (const name of ["a", "b"]) ResourceSets.find(first, name)
+    const [one, other] = [2, 3].map((value) =>
+      Either.getOrThrow(ResourceSets.update(first, { upsert: [made("a", value)], remove: value === 3 ? ["b"] : [] }))
+    )
+    for (const set of [one, other, first, one]) {
+      assert.isDefined(set)
+      for (const name of ["a", "b"]) assert.strictEqual(ResourceSets.find(set, name), ResourceSets.get(set, name))
+    }
   })
 })

@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import * as HashMap from "effect/HashMap"
+import * as Option from "effect/Option"
 import type { Once } from "../Steps.js"
 import type { CollectionIndex } from "./CollectionIndex.js"
 import type { Crossing } from "./Crossing.js"
@@ -38,7 +39,7 @@ export class Computed {
   /** The members of glob collections, if any stream subscribes to one. */
   collections: Once<CollectionIndex> | undefined
   #full: Responses | undefined
-  #byName: ReadonlyMap<string, Resource> | undefined
+  #byName: Map<string, Resource> | undefined
   /** How often a resource was looked up without a `Map`. */
   #lookUps = 0
   /** Oldest first. */
@@ -51,12 +52,29 @@ export class Computed {
 
   /**
    * The resources in a `Map`, which finds one sooner than a hash trie, above all in a process that has just started. It is made
-   * when as many were looked up as there are, so it costs no more than it may save; a set that changes again before has none.
+   * when as many were looked up as there are, so it costs no more than it may save.
    */
   byName(resources: HashMap.HashMap<string, Resource>): ReadonlyMap<string, Resource> | undefined {
     if (this.#byName !== undefined || ++this.#lookUps < HashMap.size(resources)) return this.#byName
     if (HashMap.size(resources) > mostMapped) return undefined
     return (this.#byName = new Map(resources))
+  }
+
+  /**
+   * Takes over the `Map` of the set before, after a small change of these names. That has none then until it is looked into as often
+   * again, which happens only if the change is not made, or to streams that are behind: a copy for each change would cost more.
+   */
+  takeByName(before: Computed, resources: HashMap.HashMap<string, Resource>, names: Iterable<string>): void {
+    const map = before.#byName
+    before.#byName = undefined
+    before.#lookUps = 0
+    if (map === undefined || HashMap.size(resources) > mostMapped) return
+    for (const name of names) {
+      const resource = HashMap.get(resources, name)
+      if (Option.isSome(resource)) map.set(name, resource.value)
+      else map.delete(name)
+    }
+    this.#byName = map
   }
 
   /** The crossing from a cursor, if it is kept. */
