@@ -369,10 +369,10 @@ const server = [
   },
   {
     fault: "what changed among many resources is found at once",
-    file: "packages/core/src/server/Due.ts",
+    file: "packages/core/src/server/SubscriptionChanges.ts",
     by: "packages/core/test/LargeRequest.test.ts",
-    line: "      yield* Difference.inSteps(set, cursor)\n",
-    becomes: ""
+    line: "const difference = yield* Difference.inSteps(set, cursor)\n  if (!isWild(self)) {",
+    becomes: "const difference = Difference.of(set, cursor)\n  if (!isWild(self)) {"
   },
   {
     fault: "listeners that are gone are taken away after the new ones",
@@ -456,14 +456,14 @@ const server = [
   {
     fault: "the cursor skips one revision",
     file: "resource/ChangeLog.ts",
-    line: "return start === 0 ? entries : entries.slice(start)",
-    becomes: "return entries.slice(start + 1)"
+    line: "return [...log.slice(log.length + recent.length - age), ...recent]",
+    becomes: "return [...log.slice(log.length + recent.length - age + 1), ...recent]"
   },
   {
     fault: "a log that does not lead from the client's revision is trusted",
     file: "resource/ChangeLog.ts",
-    line: "if (first === undefined || !isFrom(first, since)) return undefined",
-    becomes: "if (first === undefined) return undefined"
+    line: "first !== undefined && isFrom(first, since) ? ago",
+    becomes: "first !== undefined ? ago"
   },
   {
     fault: "a change is lost when the log was cut",
@@ -6873,52 +6873,52 @@ export const mutations = [
   },
   {
     fault: "many names are looked at in one turn where what changed is known",
-    file: "server/Due.ts",
+    file: "server/SubscriptionChanges.ts",
     by: "packages/core/test/near.test.ts",
-    line: "return removed.size <= Steps.atOnce && SubscriptionChanges.changesEffort(subscription, set) <= namesPerStep",
-    becomes: "return removed.size <= Steps.atOnce"
+    line: "return Math.max(named, isMatched ? difference.changed.length : 0) <= most",
+    becomes: "return true"
   },
   {
     fault: "as many names as others are to have their turn after are near",
     file: "resource/Difference.ts",
     by: "packages/core/test/near.test.ts",
-    line: "if (names < Steps.atOnce) return true",
-    becomes: "if (names <= Steps.atOnce) return true"
+    line: "?? Steps.atOnce) < Steps.atOnce ||",
+    becomes: "?? Steps.atOnce + 1) <= Steps.atOnce ||"
   },
   {
     fault: "a change is near, however many names are in it",
     file: "resource/Difference.ts",
     by: "packages/core/test/near.test.ts",
-    line: "if (names < Steps.atOnce) return true",
-    becomes: "return true"
+    line: "?? Steps.atOnce) < Steps.atOnce ||",
+    becomes: "?? Steps.atOnce) < Number.POSITIVE_INFINITY ||"
   },
   {
     fault: "the oldest of several changes does not count for how near they are",
-    file: "resource/Difference.ts",
+    file: "resource/ChangeLog.ts",
     by: "packages/core/test/near.test.ts",
-    line: "for (let index = start; index < recent.length; index++) names +=",
-    becomes: "for (let index = start + 1; index < recent.length; index++) names +="
+    line: "ago <= age && names < limit",
+    becomes: "ago < age && names < limit"
   },
   {
     fault: "of another history what changed is thought near",
-    file: "resource/Difference.ts",
+    file: "resource/ChangeLog.ts",
     by: "packages/core/test/near.test.ts",
-    line: "  if (first !== undefined && ChangeLog.isFrom(first, since)) {\n    let names",
-    becomes: "  if (first !== undefined) {\n    let names"
+    line: "if (age === undefined) return undefined\n  let names",
+    becomes: "if (age === undefined) return 0\n  let names"
   },
   {
     fault: "what is known to have changed is not near",
     file: "resource/Difference.ts",
     by: "packages/core/test/near.test.ts",
-    line: "  return self.computed.known(since)?.difference.value !== undefined\n",
-    becomes: "  return false\n"
+    line: "self.computed.known(since)?.difference.value !== undefined\n",
+    becomes: "false\n"
   },
   {
     fault: "what is beyond the log is near",
     file: "resource/Difference.ts",
     by: "packages/core/test/near.test.ts",
-    line: "  return self.computed.known(since)?.difference.value !== undefined\n",
-    becomes: "  return first === undefined || self.computed.known(since)?.difference.value !== undefined\n"
+    line: "?? Steps.atOnce) < Steps.atOnce ||",
+    becomes: "?? 0) < Steps.atOnce ||"
   },
   {
     fault: "two that are one object in the state of a stream are restored as two",
@@ -8569,5 +8569,68 @@ export const mutations = [
     by: "packages/server/test/Slice.test.ts",
     line: "if (now - since <= little || ++passed > patience || isAwaited()) return work()",
     becomes: "if (now - since <= little || ++passed > patience) return work()"
+  },
+  {
+    fault: "for a client of few names everything that changed is found",
+    file: "resource/Difference.ts",
+    by: "packages/core/test/near.test.ts",
+    line: "return names.size > Steps.atOnce && found.pays(",
+    becomes: "return names.size > 0 || found.pays("
+  },
+  {
+    fault: "clients far behind are each compared by their names, however many there are",
+    file: "resource/Crossing.ts",
+    by: "packages/core/test/near.test.ts",
+    line: "return this.#compared > this.#all",
+    becomes: "return false"
+  },
+  {
+    fault: "a host that moved to another resource is none that changed, for a client far behind",
+    file: "resource/Difference.ts",
+    by: "packages/core/test/properties.test.ts",
+    line: "if (isOther(name, hash) || isNow || wasThen)",
+    becomes: "if (isOther(name, hash) || isNow)"
+  },
+  {
+    fault: "a name that leads to another resource now is none that changed, for a client far behind",
+    file: "resource/Difference.ts",
+    by: "packages/core/test/properties.test.ts",
+    line: "if (isOther(name, hash) || isNow || wasThen)",
+    becomes: "if (isOther(name, hash) || wasThen)"
+  },
+  {
+    fault: "of a resource that is gone the client's state is taken to be the last, for a client far behind",
+    file: "resource/Difference.ts",
+    by: "packages/core/test/properties.test.ts",
+    line: "if (lost.has(name) && !found.has(name)) found.set(name, resource)",
+    becomes: "if (lost.has(name)) found.set(name, resource)"
+  },
+  {
+    fault: "what a moved client held before is not known, if it is far behind",
+    file: "resource/Difference.ts",
+    by: "packages/core/test/properties.test.ts",
+    line: "for (const name of lost) found.set(name, Cursors.resourceAt(since, name))",
+    becomes: "for (const name of lost) found.set(name, undefined)"
+  },
+  {
+    fault: "a log of many resources is as short as one of few",
+    file: "resource/ChangeLog.ts",
+    by: "packages/core/test/properties.test.ts",
+    line: "Math.max(fewLogEntries, Math.min(resources, maxLoggedNames))",
+    becomes: "fewLogEntries"
+  },
+  {
+    fault: "the map of the set before goes on without what changed",
+    file: "resource/Computed.ts",
+    by: "packages/core/test/Computed.test.ts",
+    line: "if (Option.isSome(resource)) map.set(name, resource.value)",
+    becomes: "if (Option.isSome(resource)) map.has(name)"
+  },
+  {
+    fault: "two sets that come from one have one map",
+    file: "resource/Computed.ts",
+    by: "packages/core/test/Computed.test.ts",
+    line: "    before.#byName = undefined\n",
+    becomes: ""
   }
 ]

@@ -24,6 +24,10 @@ const put = (group: ResourceGroup.ResourceGroup, upsert: ReadonlyArray<Resource>
   Either.getOrThrow(ResourceGroup.update(group, { upsert }))
 const setOf = (group: ResourceGroup.ResourceGroup): ResourceSet.ResourceSet => ResourceGroup.set(group, typeUrl)
 
+/** A thousand resources changed, and all but the first changed back. */
+const backButFirst = (before: ResourceGroup.ResourceGroup): ResourceGroup.ResourceGroup =>
+  put(put(before, resources(1_000, 1)), resources(1_000, 0).slice(1))
+
 /** Of so many resources; not the same twice. */
 const begin = (count: number): ResourceGroup.ResourceGroup => put(ResourceGroup.empty, resources(count, 0))
 
@@ -143,11 +147,44 @@ describe("what changed is near", () => {
 describe("a short step", () => {
   it("is none where it takes long to find what changed, however little that is for the client", () => {
     const before = begin(1_000)
-    const client = Client.upToDate(before, ["name-1"])
-    const after = put(before, resources(1_000, 1))
+    const client = Client.upToDate(before, ["*"])
+    const after = backButFirst(before)
     assert.isFalse(client.isShort(after))
     Difference.of(setOf(after), setOf(before).cursor)
     assert.isTrue(client.isShort(after))
+  })
+
+  it("★ is enough for a client that subscribes to a few names, however far it is behind", () => {
+    const before = begin(1_000)
+    for (const [count, isShort] of [
+      [1, true],
+      [most, true],
+      [most + 1, false]
+    ] as const) {
+      const after = backButFirst(before)
+      const client = Client.upToDate(before, names(count))
+      assert.strictEqual(client.isShort(after), isShort)
+      client.take({ _tag: "Changed", group: after })
+      assert.deepStrictEqual(
+        client.sent.at(-1)?.response.resources.map(({ name }) => name),
+        ["name-0"]
+      )
+      assert.isFalse(Difference.isNear(setOf(after), setOf(before).cursor), "the names of others were looked at")
+    }
+  })
+
+  it("comes when a long difference was found for many clients, which takes no more than to compare each by its names", () => {
+    const before = begin(1_000)
+    const after = backButFirst(before)
+    const clients = Array.from({ length: 20 }, () => Client.upToDate(before, names(100)))
+    for (const client of clients) {
+      assert.isFalse(Difference.isNear(setOf(after), setOf(before).cursor))
+      assert.isFalse(client.isShort(after))
+      client.take({ _tag: "Changed", group: after })
+    }
+    // Twenty times a hundred names; it has 1 999.
+    assert.isTrue(Difference.isNear(setOf(after), setOf(before).cursor))
+    assert.isTrue(Client.upToDate(before, names(100)).isShort(after))
   })
 
   it("brings no more resources than are looked at in one turn", () => {

@@ -1,13 +1,16 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
 import { AnySchema } from "@bufbuild/protobuf/wkt"
+import * as ChangeLog from "@effect-xds/core/resource/ChangeLog"
 import * as Digest from "@effect-xds/core/resource/Digest"
 import * as EdsCluster from "@effect-xds/core/resource/EdsCluster"
 import * as Request from "@effect-xds/core/wire/Request"
+import * as Cursor from "@effect-xds/core/resource/Cursor"
 import * as Difference from "@effect-xds/core/resource/Difference"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Response from "@effect-xds/core/wire/Response"
 import type * as ServerStream from "@effect-xds/core/server/ServerStream"
+import * as Steps from "@effect-xds/core/Steps"
 import { Slab } from "@effect-xds/core/wire/Wire"
 import * as VirtualHostDiscovery from "@effect-xds/core/resource/VirtualHostDiscovery"
 import { Cluster_DiscoveryType, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
@@ -390,6 +393,7 @@ describe("ResourceSet", () => {
     }
     return sets
   }
+  const withAlias = (name: string): ReadonlyArray<string> => [name, Arbitraries.aliasOf(name) ?? name]
   const contents = (set: ResourceSet.ResourceSet) =>
     new Map(ResourceSet.all(set).map((resource) => [resource.name, resource.fingerprint]))
 
@@ -415,6 +419,32 @@ describe("ResourceSet", () => {
           for (const each of difference.changed) assert.strictEqual(each, ResourceSet.get(after, each.name))
           for (const each of difference.changed) assert(difference.touched.has(each.name))
           for (const name of difference.removed.keys()) assert(difference.touched.has(name))
+        }
+      }
+    }))
+
+  it("what a difference says of some names is found from these alone, from any state that a client may be in", () =>
+    check(fc.tuple(changes, fc.subarray(Arbitraries.names.flatMap(withAlias))), 200, ([steps, some]) => {
+      const sets = grow(steps)
+      for (const before of sets) {
+        for (const after of sets) {
+          for (const cursor of [
+            before.cursor,
+            Cursor.ahead(before.cursor, ResourceSet.all(after).slice(0, 2), ["a"]),
+            Cursor.elsewhere(before.cursor, before.resources),
+            Cursor.again(before.cursor, HashMap.remove(before.cursor.fingerprints, "b"))
+          ]) {
+            // Before the whole difference is known.
+            const part = Steps.toEnd(Difference.ofNames(after, cursor, new Set(some)))
+            const whole = Difference.of(after, cursor)
+            for (const name of some) {
+              assert.strictEqual(Difference.concerns(part, name), Difference.concerns(whole, name), name)
+              for (const each of [name, Cursor.nameAt(cursor, name)]) {
+                assert.strictEqual(part.removed.has(each), whole.removed.has(each), each)
+                assert.strictEqual(part.removed.get(each), whole.removed.get(each), each)
+              }
+            }
+          }
         }
       }
     }))
@@ -445,6 +475,23 @@ describe("ResourceSet", () => {
       assert.deepStrictEqual(difference.changed.map((each) => each.name).sort(), isOdd ? ["a", "d"] : ["d"])
       assert.deepStrictEqual(Array.from(difference.removed.keys()), ["c"])
     }
+  })
+
+  it("the log has as many changes as there are resources: then comparing these takes no longer", () => {
+    const spec = (name: string, content: number) => ResourceSpec.toResource({ typeUrl, name, content })
+    const resources = (content: number) => Array.from({ length: 1_000 }, (_, n) => spec(`n${n}`, content))
+    const start = Either.getOrThrow(ResourceSet.update(ResourceSet.empty(typeUrl), { upsert: resources(0) }))
+    let set = start
+    let most = 0
+    for (const content of [1, 2]) {
+      for (const [n, resource] of resources(content).entries()) {
+        set = Either.getOrThrow(ResourceSet.update(set, { upsert: [resource] }))
+        const reach = content === 1 && ChangeLog.changesSince(set, start.cursor) !== undefined ? n + 1 : 0
+        most = Math.max(most, reach)
+        assert(set.log.length + set.recent.length <= 1_000)
+      }
+    }
+    assert(most > 900, `${most} changes`)
   })
 
   it("names and aliases lead where the resources say", () =>

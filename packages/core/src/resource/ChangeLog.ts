@@ -61,6 +61,34 @@ export const hadAlias = ({ log, recent }: ChangeLog, name: string, alias: string
   return recent.some(isOf) || log.some(isOf)
 }
 
+/** The change before which a set was at a revision so many changes ago. */
+const entryAt = ({ log, recent }: ChangeLog, ago: number): LogEntry | undefined =>
+  ago <= recent.length ? recent[recent.length - ago] : log[log.length + recent.length - ago]
+
+/** How many changes ago a set was at a cursor; `undefined`: the log does not lead to it. */
+const ageOf = (self: ChangeLog & { readonly cursor: Cursor }, since: Cursor): number | undefined => {
+  const ago = self.cursor.revision - since.revision
+  const first = entryAt(self, ago)
+  return first !== undefined && isFrom(first, since) ? ago : undefined
+}
+
+/**
+ * Number of names in the changes of a set since a cursor, counted up to `limit`. `undefined`: the log does not reach back that far.
+ *
+ * @since 0.1.0
+ */
+export const lengthSince = (
+  self: ChangeLog & { readonly cursor: Cursor },
+  since: Cursor,
+  limit: number
+): number | undefined => {
+  const age = ageOf(self, since)
+  if (age === undefined) return undefined
+  let names = 0
+  for (let ago = 1; ago <= age && names < limit; ago++) names += entryAt(self, ago)?.before.size ?? 0
+  return Math.min(names, limit)
+}
+
 /**
  * The changes of a set since a cursor, oldest first, and the names that only have a new label. `undefined`: the log does not
  * reach back that far.
@@ -71,39 +99,41 @@ export const changesSince = (
   self: ChangeLog & { readonly cursor: Cursor },
   since: Cursor
 ): ReadonlyArray<LogEntry> | undefined => {
-  const steps = self.cursor.revision - since.revision
-  const entries = steps > self.recent.length ? [...self.log, ...self.recent] : self.recent
-  const start = entries.length - steps
-  const first = entries[start]
-  if (first === undefined || !isFrom(first, since)) return undefined
-  return start === 0 ? entries : entries.slice(start)
+  const age = ageOf(self, since)
+  if (age === undefined) return undefined
+  const { log, recent } = self
+  if (age <= recent.length) return recent.slice(recent.length - age)
+  return [...log.slice(log.length + recent.length - age), ...recent]
 }
 
-/** Most changes in a log. At fifty changes a second a stream may lag by ten seconds before names are compared. */
-const maxLogEntries = 512
+/** Changes in a log of few resources. At fifty changes a second a stream may lag by ten seconds before names are compared. */
+const fewLogEntries = 512
 /** Most names in a log, unless the last change alone has more. */
 const maxLoggedNames = 8192
 /** Most changes in `recent`. Then they move to `log`, which is copied. */
 const maxRecentEntries = 32
 
+/** A log has as many changes as there are resources: then comparing these takes no longer. */
+const maxLogEntries = (resources: number): number => Math.max(fewLogEntries, Math.min(resources, maxLoggedNames))
+
 /**
- * A log with one more change. The last change stays, however large it is.
+ * A log with one more change, of a set of so many resources. The last change stays, however large it is.
  *
  * @since 0.1.0
  */
-export const withChange = ({ log, logged, recent }: ChangeLog, entry: LogEntry): ChangeLog => {
+export const withChange = ({ log, logged, recent }: ChangeLog, entry: LogEntry, resources: number): ChangeLog => {
   const entries = [...recent, entry]
   const names = logged + entry.before.size
   return entries.length < maxRecentEntries && names <= maxLoggedNames
     ? { log, recent: entries, logged: names }
-    : shortened([...log, ...entries], names)
+    : shortened([...log, ...entries], names, maxLogEntries(resources) - maxRecentEntries)
 }
 
 /** A log within its bounds, with room for the next recent changes. */
-const shortened = (log: ReadonlyArray<LogEntry>, logged: number): ChangeLog => {
+const shortened = (log: ReadonlyArray<LogEntry>, logged: number, mostEntries: number): ChangeLog => {
   let left = logged
   let drop = 0
-  while (log.length - drop > 1 && (log.length - drop > maxLogEntries - maxRecentEntries || left > maxLoggedNames)) {
+  while (log.length - drop > 1 && (log.length - drop > mostEntries || left > maxLoggedNames)) {
     left -= log[drop]?.before.size ?? 0
     drop++
   }

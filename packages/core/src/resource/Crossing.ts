@@ -46,11 +46,24 @@ export type Responses = Map<string, Once<Response>>
  */
 export class Crossing {
   #responses: Responses | undefined
+  /** Names that subscribers were compared by, without the difference. */
+  #compared = 0
+  #all: number | undefined
 
   constructor(
     readonly since: Cursor,
     readonly difference: Once<Difference>
   ) {}
+
+  /**
+   * Whether to find the difference, which looks at `all` names, rather than compare one more subscriber by so many names: then
+   * subscribers have looked at as many.
+   */
+  pays(names: number, all: () => number): boolean {
+    this.#compared += names
+    this.#all ??= all()
+    return this.#compared > this.#all
+  }
 
   /** Responses that carry the difference. */
   get responses(): Responses {

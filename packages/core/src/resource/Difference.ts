@@ -33,11 +33,18 @@ const none: Difference = {
 }
 
 /**
+ * What a difference says of some names. `removed`: at least those of these names, and of the names that they led to.
+ *
+ * @since 0.1.0
+ */
+export type OfNames = Pick<Difference, "touched" | "removed" | "domains">
+
+/**
  * Whether the resource of a requested name may have changed.
  *
  * @since 0.1.0
  */
-export const concerns = ({ domains, touched }: Difference, name: string): boolean =>
+export const concerns = ({ domains, touched }: OfNames, name: string): boolean =>
   touched.has(name) || domains.some((domain) => VirtualHostDiscovery.matches(domain, name))
 
 /**
@@ -57,19 +64,10 @@ export const of = (self: ResourceSet, since: Cursor): Difference => {
  *
  * @since 0.1.0
  */
-export const isNear = (self: ResourceSet, since: Cursor): boolean => {
-  if (isSame(self.cursor, since)) return true
-  const steps = self.cursor.revision - since.revision
-  const { recent } = self
-  const start = recent.length - steps
-  const first = recent[start]
-  if (first !== undefined && ChangeLog.isFrom(first, since)) {
-    let names = 0
-    for (let index = start; index < recent.length; index++) names += recent[index]?.before.size ?? 0
-    if (names < Steps.atOnce) return true
-  }
-  return self.computed.known(since)?.difference.value !== undefined
-}
+export const isNear = (self: ResourceSet, since: Cursor): boolean =>
+  isSame(self.cursor, since) ||
+  (ChangeLog.lengthSince(self, since, Steps.atOnce) ?? Steps.atOnce) < Steps.atOnce ||
+  self.computed.known(since)?.difference.value !== undefined
 
 /**
  * {@link of} in steps.
@@ -156,4 +154,86 @@ const compare = function* (self: ResourceSet, since: Cursor): Steps.Steps<Differ
     ? Array.from(touched.keys()).filter(VirtualHostDiscovery.isWildcard)
     : noDomains
   return { changed, removed, touched, domains, replaced: replaced ?? noneReplaced }
+}
+
+/**
+ * Whether the difference since a cursor takes looking at more than so many names. Never with wildcard domains: they concern hosts
+ * that they do not name.
+ *
+ * @since 0.1.0
+ */
+export const isLonger = (self: ResourceSet, since: Cursor, names: number): boolean =>
+  HashMap.isEmpty(self.cursor.domains) &&
+  HashMap.isEmpty(since.domains) &&
+  (ChangeLog.lengthSince(self, since, names + 1) ?? Number.POSITIVE_INFINITY) > names
+
+/**
+ * What {@link of} says of some names, if {@link isLonger} holds for them. ★ It looks at nothing but these names, so a client that
+ * subscribes to a few costs no more the further it is behind, and a server that fell behind catches up. Where that would be dearer
+ * for many clients, it is the difference, which they share. Few names take no time.
+ *
+ * @since 0.1.0
+ */
+export const ofNames = function* (
+  self: ResourceSet,
+  since: Cursor,
+  names: { readonly size: number; readonly keys: () => Iterable<string> }
+): Steps.Steps<OfNames> {
+  if (isSame(self.cursor, since)) return none
+  const found = crossing(self, since)
+  if (found.difference.value !== undefined) return found.difference.value
+  return names.size > Steps.atOnce && found.pays(names.size, () => lengthOf(self, since))
+    ? yield* inSteps(self, since)
+    : yield* compareNames(self, since, names.keys())
+}
+
+/** Number of names that the difference since a cursor looks at. */
+const lengthOf = (self: ResourceSet, since: Cursor): number =>
+  ChangeLog.lengthSince(self, since, Number.POSITIVE_INFINITY) ??
+  HashMap.size(self.resources) + HashMap.size(since.fingerprints)
+
+const compareNames = function* (self: ResourceSet, since: Cursor, names: Iterable<string>): Steps.Steps<OfNames> {
+  const touched = new Map<string, number>()
+  const lost = new Set<string>()
+  let count = 0
+  const isOther = (name: string, hash: number): boolean => {
+    const now = Option.getOrUndefined(HashMap.getHash(self.resources, name, hash))
+    const held = Option.getOrUndefined(HashMap.getHash(since.fingerprints, name, hash))
+    if (now === undefined && held !== undefined) lost.add(name)
+    return held !== now?.fingerprint
+  }
+  const leadsToOther = (aliases: Cursor["aliases"], alias: string, hash: number): boolean => {
+    const name = Option.getOrUndefined(HashMap.getHash(aliases, alias, hash))
+    return name !== undefined && isOther(name, Hash.string(name))
+  }
+  for (const name of names) {
+    const hash = Hash.string(name)
+    const isNow = leadsToOther(self.aliases, name, hash)
+    const wasThen = leadsToOther(since.aliases, name, hash)
+    if (isOther(name, hash) || isNow || wasThen) touched.set(name, hash)
+    if (++count % Steps.atOnce === 0) yield
+  }
+  return { touched, removed: lost.size === 0 ? none.removed : yield* lastOf(self, since, lost), domains: noDomains }
+}
+
+/** Names that a set has lost since a cursor, with their resources then. */
+const lastOf = function* (
+  self: ResourceSet,
+  since: Cursor,
+  lost: ReadonlySet<string>
+): Steps.Steps<Difference["removed"]> {
+  const found = new Map<string, Resource | undefined>()
+  let count = 0
+  const entries = ChangeLog.changesSince(self, since)
+  if (entries === undefined) {
+    for (const name of lost) found.set(name, Cursors.resourceAt(since, name))
+    return found
+  }
+  for (const { before } of entries) {
+    for (const [name, resource] of before) {
+      if (lost.has(name) && !found.has(name)) found.set(name, resource)
+      if (++count % Steps.atOnce === 0) yield
+    }
+  }
+  return found
 }

@@ -377,9 +377,10 @@ const changed = (
   const { digest: from, typeUrl } = self
   const revision = self.cursor.revision + 1
   const cursor: Cursor = { revision, digest, fingerprints, aliases, domains, hasTtls: HashMap.size(ttls) > 0 }
-  const logs = ChangeLog.withChange(self, { from, before })
+  const logs = ChangeLog.withChange(self, { from, before }, HashMap.size(resources))
   const made = new ResourceSet({ typeUrl, resources, aliases, ttls, varied, digest, version, cursor, ...logs })
   CollectionIndex.follow(self, made, before)
+  if (before.size <= Steps.atOnce) made.computed.takeByName(self.computed, resources, before.keys())
   return made
 }
 

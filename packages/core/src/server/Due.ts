@@ -5,7 +5,6 @@
  */
 import * as CollectionIndex from "../resource/CollectionIndex.js"
 import { isSame } from "../resource/Cursor.js"
-import * as Difference from "../resource/Difference.js"
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
 import * as ResourceGroups from "../resource/ResourceGroup.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
@@ -81,14 +80,9 @@ export const areNear = (
   newest: ResourceGroup,
   round: Round
 ): boolean => {
-  const isNear = (subscription: Subscription, group: ResourceGroup | undefined): boolean => {
-    const { cursor, typeUrl } = subscription
-    if (group === undefined || cursor === undefined) return true
-    const set = ResourceGroups.set(group, typeUrl)
-    if (subscription.pendingRemovals.size > Steps.atOnce || !Difference.isNear(set, cursor)) return false
-    const { removed } = Difference.of(set, cursor)
-    return removed.size <= Steps.atOnce && SubscriptionChanges.changesEffort(subscription, set) <= namesPerStep
-  }
+  const isNear = (subscription: Subscription, group: ResourceGroup | undefined): boolean =>
+    group === undefined ||
+    SubscriptionChanges.areNear(subscription, ResourceGroups.set(group, subscription.typeUrl), namesPerStep)
   const changes = round.changes?.group
   for (const each of subscriptions) {
     if (!isNear(each, newest)) return false
@@ -99,8 +93,7 @@ export const areNear = (
 }
 
 /**
- * Finds the changes up to each possible state, in steps, because it may take long. The differences of sets are shared with
- * other streams.
+ * Finds the changes up to each possible state, in steps, because it may take long.
  *
  * @since 0.1.0
  */
@@ -120,7 +113,6 @@ export const find = function* (
       const set = ResourceGroups.set(group, typeUrl)
       if (set === last || isSame(set.cursor, cursor)) continue
       last = set
-      yield* Difference.inSteps(set, cursor)
       found ??= new Map()
       const ofSets = found.get(subscription) ?? new Map<ResourceSet.ResourceSet, SubscriptionChanges.Changes>()
       found.set(subscription, ofSets)

@@ -52,7 +52,7 @@ class ChangesByName {
     private readonly self: Subscription,
     private readonly cursor: Cursor.Cursor,
     private readonly set: ResourceSet.ResourceSet,
-    private readonly difference: Difference.Difference,
+    private readonly difference: Difference.OfNames,
     private readonly incremental: boolean
   ) {
     this.find = incremental ? ResourceSet.find : ResourceSet.get
@@ -101,6 +101,7 @@ const isBack = ({ mayBeLost, pendingRemovals }: Subscription, name: string, reso
 export const changes = (self: Subscription, set: ResourceSet.ResourceSet, incremental: boolean): Changes => {
   const { cursor, names } = self
   if (cursor === undefined || Cursor.isSame(cursor, set.cursor)) return noChanges
+  if (isByNames(self, set, cursor)) return Steps.toEnd(changesOfNames(self, set, cursor, incremental))
   const difference = Difference.of(set, cursor)
   if (isWild(self)) {
     if (self.pendingRemovals.size > 0 || (incremental && names.size > 0)) {
@@ -133,7 +134,8 @@ export const changesInSteps = function* (
 ): Steps.Steps<Changes> {
   if (self.cursor === undefined || Cursor.isSame(self.cursor, set.cursor)) return noChanges
   const { pendingRemovals, cursor } = self
-  const difference = Difference.of(set, cursor)
+  if (isByNames(self, set, cursor)) return yield* changesOfNames(self, set, cursor, incremental)
+  const difference = yield* Difference.inSteps(set, cursor)
   if (!isWild(self)) {
     const byName = new ChangesByName(self, cursor, set, difference, incremental)
     yield* seeNames(self, difference, (name, held) => byName.see(name, held))
@@ -185,20 +187,46 @@ export const changesInSteps = function* (
 const isSmaller = ({ names }: Subscription, difference: Difference.Difference): boolean =>
   difference.domains.length === 0 && difference.touched.size < names.size
 
+/** Whether to go through the subscribed names, because the difference takes longer. The order of the changes is theirs then. */
+const isByNames = (self: Subscription, set: ResourceSet.ResourceSet, cursor: Cursor.Cursor): boolean =>
+  !isWild(self) && Difference.isLonger(set, cursor, self.names.size)
+
+const changesOfNames = function* (
+  self: Subscription,
+  set: ResourceSet.ResourceSet,
+  cursor: Cursor.Cursor,
+  incremental: boolean
+): Steps.Steps<Changes> {
+  const { names } = self
+  const difference = yield* Difference.ofNames(set, cursor, names)
+  const byName = new ChangesByName(self, cursor, set, difference, incremental)
+  let count = 0
+  for (const [name, held] of names) {
+    if (Difference.concerns(difference, name)) byName.see(name, held)
+    if (++count % Steps.atOnce === 0) yield
+  }
+  return byName.end()
+}
+
 /**
- * Number of resources or names that {@link changes} examines. If it is small, no steps are needed.
+ * Whether {@link changes} takes no time: then no steps are needed.
  *
+ * @param most names and resources to look at
  * @since 0.1.0
  */
-export const changesEffort = (self: Subscription, set: ResourceSet.ResourceSet): number => {
+export const areNear = (self: Subscription, set: ResourceSet.ResourceSet, most: number): boolean => {
   const { pendingRemovals, cursor, names } = self
-  if (cursor === undefined || Cursor.isSame(cursor, set.cursor)) return 0
+  if (cursor === undefined) return true
+  if (pendingRemovals.size > Steps.atOnce) return false
+  if (Cursor.isSame(cursor, set.cursor)) return true
+  if (names.size <= Math.min(Steps.atOnce, most) && isByNames(self, set, cursor)) return true
+  if (!Difference.isNear(set, cursor)) return false
+  const difference = Difference.of(set, cursor)
+  if (difference.removed.size > Steps.atOnce) return false
   // Any resource that a wildcard sent may be back.
   const isMatched = pendingRemovals.size > 0 && isWild(self)
-  if (!isMatched && names.size === 0) return 0
-  const difference = Difference.of(set, cursor)
   const named = isSmaller(self, difference) ? difference.touched.size : names.size
-  return isMatched ? Math.max(named, difference.changed.length) : named
+  return Math.max(named, isMatched ? difference.changed.length : 0) <= most
 }
 
 /** Visits the subscribed names that a difference concerns. */
