@@ -104,9 +104,9 @@ await bench.with("ours", { ...setup, streams: staying, connections: staying }, a
     const prepareNext = (): Promise<void> => server.prepare([bench.changed("clusters", (prepared++ * 7919) % clusters)])
     let prepared = 0
     const changing = async (): Promise<void> => {
-      for (let change = 0; !isOver(); change++) {
+      let due = begin
+      for (; !isOver(); due += 1_000 / changesPerSecond) {
         await prepareNext()
-        const due = begin + (change * 1_000) / changesPerSecond
         if (due > performance.now()) await setTimeout(due - performance.now())
         if (burst > 0 && bursting === undefined && performance.now() > (begin + end) / 2) {
           for (let more = 1; more < burst; more++) await prepareNext()
@@ -114,6 +114,7 @@ await bench.with("ours", { ...setup, streams: staying, connections: staying }, a
           const now = wallNanoseconds()
           for (let each = 0; each < burst; each++) made.push(now)
           await server.applyAll()
+          due = performance.now()
           continue
         }
         made.push(wallNanoseconds())
@@ -145,13 +146,25 @@ await bench.with("ours", { ...setup, streams: staying, connections: staying }, a
       const arrival = arrivals[first + 1 + change]
       return arrival?.streams === watched ? arrival.last : undefined
     }
-    /** How far the slowest stream was behind in the changes of the last minute, in milliseconds; not in and because of the burst. */
+    /** When the slowest stream had the last change that the burst made more than a second late; `undefined`: not yet. */
+    const caughtUpAt = (arrivals: Arrivals, { from, last }: { readonly from: number; readonly last: number }) => {
+      let caughtUp = arrivedAt(arrivals, last)
+      const begun = made[from] ?? 0
+      for (let change = last + 1; caughtUp !== undefined && change < made.length; change++) {
+        const time = made[change] ?? 0
+        if (time > begun + 60e9) break
+        const arrived = arrivedAt(arrivals, change)
+        if (arrived === undefined || arrived - time > 1e9) caughtUp = arrived
+      }
+      return caughtUp
+    }
+    /** How far the slowest stream was behind in the changes of the last minute, in milliseconds; not because of the burst. */
     const slowest = async (from: number): Promise<number> => {
       const arrivals = await watcher.latencies()
       if (watcher !== crowd) await crowd.counts()
       const now = wallNanoseconds()
       const since = bursting === undefined ? now : (made[bursting.from] ?? now)
-      const until = bursting === undefined ? now : (arrivedAt(arrivals, bursting.last) ?? now)
+      const until = bursting === undefined ? now : (caughtUpAt(arrivals, bursting) ?? now)
       let most = 0
       for (let index = from; index < made.length; index++) {
         const time = made[index] ?? now
@@ -201,10 +214,13 @@ await bench.with("ours", { ...setup, streams: staying, connections: staying }, a
     )
     say(`slowest stream ${most.toFixed(0)} ms behind; ${judged(most <= 1_000, "≤ 1 000 ms")}`)
     if (bursting !== undefined) {
-      const arrived = arrivedAt(arrivals, bursting.last)
-      const took = arrived === undefined ? Number.POSITIVE_INFINITY : (arrived - (made[bursting.from] ?? arrived)) / 1e6
-      const what = `${burst} changes at once: the slowest stream had them after ${Number.isFinite(took) ? `${took.toFixed(0)} ms` : "the end"}`
-      say(`${what}; ${judged(took <= 30_000, "≤ 30 000 ms")}`)
+      const at = caughtUpAt(arrivals, bursting)
+      const took = at === undefined ? Number.POSITIVE_INFINITY : (at - (made[bursting.from] ?? at)) / 1e6
+      const when =
+        at === undefined
+          ? "was not within a second until the end"
+          : `stayed within a second after ${took.toFixed(0)} ms`
+      say(`${burst} changes at once: the slowest stream ${when}; ${judged(took <= 30_000, "≤ 30 000 ms")}`)
     }
     say(`${files} open files, ${filesAtFirst} at the start; ${judged(files <= filesAtFirst, "as at the start")}`)
   } catch (error) {
