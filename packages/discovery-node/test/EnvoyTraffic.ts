@@ -33,7 +33,8 @@ const askers: ReadonlyArray<Asker> = ["ours", "envoy"]
 /** Longer than a test takes. */
 const never = "300s"
 
-const until = <A>(what: string, look: Waiting.Look<A>) => Effect.runPromise(Waiting.found(what, look))
+const until = <A>(what: string, look: Waiting.Look<A>, options?: Waiting.Options) =>
+  Effect.runPromise(Waiting.found(what, look, options))
 
 /** A cluster that both have; `service` is ours. */
 const begin = async (
@@ -340,8 +341,9 @@ export const sweep = async (
   await ready(stage, service, name, endpoints.length)
   const volume = Math.ceil(calls / failures.length)
   const expected = failures.map((failed) => (100 * (volume - failed)) / volume)
-  // ★ Calls of which a sweep comes between are too few for either interval, and are made again.
-  const rated = await until(`a sweep of all calls of ${name}`, async () => {
+  // ★ Calls of which a sweep comes between are too few for either interval, and are made again: each time takes
+  // eight seconds, and the first ones are beside all other calls.
+  const attempt = async () => {
     for (const [at, { address }] of endpoints.entries()) stage.hosts.set(address, { failures: failures[at] ?? 0 })
     const made = await inTurn(times(calls), 10, () => stage.world.envoy.call(name))
     const counted = tally(made.map(({ address }) => address))
@@ -354,7 +356,8 @@ export const sweep = async (
       if (isWhole && rates.size > 0) return { made, rates }
     }
     return undefined
-  })
+  }
+  const rated = await until(`a sweep of all calls of ${name}`, attempt, { limit: "2 minutes" })
   report(service, rated.made)
   const { set } = await until(`our sweep of ${name}`, () => {
     const members = Effect.runSync(service.current)

@@ -174,6 +174,20 @@ describe("ClientResponse", () => {
     assert.deepInclude(e, { typeUrl: "" })
   })
 
+  it("incremental: reads names and versions of any characters and lengths", () => {
+    const texts = ["a", "~", "größer", "名前", "😀", "x".repeat(127), "x".repeat(128), "ü".repeat(63), "ü".repeat(64)]
+    const pairs = texts.flatMap((name) => texts.map((version) => ({ name, version })))
+    const resources = pairs.map((each) => ({ ...each, resource: anyOf(clusterOf(each.name)) }))
+    const bytes = toBinary(DeltaDiscoveryResponseSchema, create(DeltaDiscoveryResponseSchema, { typeUrl, resources }))
+    const read = Either.getOrThrow(ClientResponse.decode("Incremental", bytes))
+    assert.deepStrictEqual(
+      read.resources.map(({ name, version }) => ({ name, version })),
+      pairs
+    )
+    for (const { name, value } of read.resources)
+      assert.deepStrictEqual(value && Array.from(value), Array.from(clusterOf(name)))
+  })
+
   it("incremental: reads what protobuf-es writes", () => {
     const response = create(DeltaDiscoveryResponseSchema, {
       systemVersionInfo: "7",
