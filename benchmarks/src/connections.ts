@@ -2,9 +2,9 @@
  * `npm run soak:connections` (`node benchmarks/dist/connections.js [--connections 10000] [--minutes 30] [--clusters 10000]
  * [--names 100] [--changes 50] [--coming 100] [--burst 0]`): one process with many connections for a long time. Each has a stream
  * that asks for `--names` clusters (0: for all, by the wildcard), and 20 of them ask for all and are watched. Clients come and go and
- * clusters change all the while. With `--burst`, in the middle of the time so many changes are made at once: all streams fall behind, and must
- * catch up. Each minute: the CPU of the server, its memory, and how far the slowest watched stream was behind; in the end the open
- * files, when all clients have left. Ends with 1 if a target is missed, and at once if a stream is gone.
+ * clusters change all the while. With `--burst`, in the middle of the time so many changes are made at once: all streams fall behind,
+ * and must catch up. Each minute: the CPU of the server, its memory, and how far the slowest watched stream was behind; in the end the
+ * open files, when all clients have left. Ends with 1 if a target is missed, and at once if a stream is gone.
  */
 import { setTimeout } from "node:timers/promises"
 import { parseArgs } from "node:util"
