@@ -197,14 +197,9 @@ const changesOfNames = function* (
   cursor: Cursor.Cursor,
   incremental: boolean
 ): Steps.Steps<Changes> {
-  const { names } = self
-  const difference = yield* Difference.ofNames(set, cursor, names)
+  const difference = yield* Difference.ofNames(set, cursor, self.names)
   const byName = new ChangesByName(self, cursor, set, difference, incremental)
-  let count = 0
-  for (const [name, held] of names) {
-    if (Difference.concerns(difference, name)) byName.see(name, held)
-    if (++count % Steps.atOnce === 0) yield
-  }
+  yield* seeConcerned(self, difference, (name, held) => byName.see(name, held))
   return byName.end()
 }
 
@@ -235,18 +230,24 @@ const seeNames = function* (
   difference: Difference.Difference,
   see: (name: string, held: string) => void
 ): Steps.Steps<void> {
-  const { names } = self
+  if (!isSmaller(self, difference)) return yield* seeConcerned(self, difference, see)
   let count = 0
-  if (isSmaller(self, difference)) {
-    for (const [name, hash] of difference.touched) {
-      const held = names.getHash(name, hash)
-      if (held !== undefined) see(name, held)
-      if (++count % Steps.atOnce === 0) yield
-    }
-  } else {
-    for (const [name, held] of names) {
-      if (Difference.concerns(difference, name)) see(name, held)
-      if (++count % Steps.atOnce === 0) yield
-    }
+  for (const [name, hash] of difference.touched) {
+    const held = self.names.getHash(name, hash)
+    if (held !== undefined) see(name, held)
+    if (++count % Steps.atOnce === 0) yield
+  }
+}
+
+/** {@link seeNames} in the order of the names. */
+const seeConcerned = function* (
+  { names }: Subscription,
+  difference: Difference.OfNames,
+  see: (name: string, held: string) => void
+): Steps.Steps<void> {
+  let count = 0
+  for (const [name, held] of names) {
+    if (Difference.concerns(difference, name)) see(name, held)
+    if (++count % Steps.atOnce === 0) yield
   }
 }
