@@ -7333,7 +7333,7 @@ export const mutations = [
     fault: "layers: maps that are not shared any more grow with every change of the base",
     file: "resource/LayeredGroup.ts",
     by: "packages/core/test/LayeredGroup.test.ts",
-    line: "drift < ResourceSets.size(now.own)",
+    line: "drift < own",
     becomes: "true"
   },
   {
@@ -8630,7 +8630,28 @@ export const mutations = [
     fault: "two sets that come from one have one map",
     file: "resource/Computed.ts",
     by: "packages/core/test/Computed.test.ts",
-    line: "    before.#byName = undefined\n",
+    line: "    this.#byName = undefined\n",
     becomes: ""
+  },
+  {
+    fault: "layers: a log is as long as for the resources of the base, in each group",
+    file: "resource/LayeredGroup.ts",
+    by: "packages/core/test/LayeredGroup.test.ts",
+    line: "versionOf(now, content.digest), own)",
+    becomes: "versionOf(now, content.digest))"
+  },
+  {
+    fault: "layers: a group takes the map of names of the base",
+    file: "resource/ResourceSet.ts",
+    by: "packages/core/test/LayeredGroup.test.ts",
+    line: "made.follow(self, before, own === undefined)",
+    becomes: "made.follow(self, before, true)"
+  },
+  {
+    fault: "the log of a view is as long as that of the group",
+    file: "resource/ClientView.ts",
+    by: "packages/core/test/DynamicParameters.test.ts",
+    line: "updating(seen, { upsert, remove, version, own })",
+    becomes: "updating(seen, { upsert, remove, version, own: undefined })"
   }
 ]

@@ -1,7 +1,8 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
 import * as DynamicParameters from "@effect-xds/core/protocol/DynamicParameters"
-import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as ClientView from "@effect-xds/core/resource/ClientView"
+import * as Resource from "@effect-xds/core/resource/Resource"
+import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as Variants from "@effect-xds/core/resource/Variants"
 import * as ServerStream from "@effect-xds/core/server/ServerStream"
 import * as ClientRequest from "@effect-xds/core/wire/ClientRequest"
@@ -229,6 +230,25 @@ describe("variants", () => {
     // What strangers say does not let the group grow.
     for (let at = 0; at < 1_000; at++) ClientView.of(group, new Map([["", new Map([["env", `${at}`]])]]))
     assert.isAtMost(group.views.size, 64)
+  })
+
+  it("the log of changes of a view is as long as for what it has of its own: there may be 64 of each group", () => {
+    const plain = (name: string, content: number) =>
+      Either.getOrThrow(Resource.make({ typeUrl, name, value: new Uint8Array([content]) }))
+    const updated = (group: ResourceGroup.ResourceGroup, ...upsert: ReadonlyArray<Resource.Resource>) =>
+      Either.getOrThrow(ResourceGroup.update(group, { upsert }))
+    const entries = (of: ResourceGroup.ResourceGroup) =>
+      Array.from(of.sets.values(), ({ log, recent }) => log.length + recent.length)
+    const many = Array.from({ length: 1_000 }, (_, at) => plain(`plain-${at}`, 0))
+    let group = updated(ResourceGroup.empty, ...many, Either.getOrThrow(made("prod")))
+    let view = ClientView.of(group, undefined)
+    for (let change = 1; change <= 1_100; change++) {
+      group = updated(group, plain(`plain-${change % 1_000}`, change))
+      view = ClientView.of(group, undefined, view)
+    }
+    assert.isAbove(entries(group)[0] ?? 0, 900)
+    assert.isAtMost(entries(view)[0] ?? 0, 512)
+    assert.strictEqual(ResourceGroup.all(view).length, 1_000)
   })
 
   it("are named with constraints, and so are removed ones, as protobuf-es reads it", () => {

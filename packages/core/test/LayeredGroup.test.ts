@@ -209,4 +209,38 @@ describe("LayeredGroup", () => {
     assert.isDefined(inBase)
     for (const each of seen) assert.strictEqual(each, inBase)
   })
+
+  it("the log of changes is as long as for the resources of its own: there may be a thousand such groups", () => {
+    const entries = (group: ResourceGroup.ResourceGroup) => set(group).log.length + set(group).recent.length
+    let base = groupOf(...many(2_000))
+    const owned = [1, 700].map((count) =>
+      groupOf(...Array.from({ length: count }, (_, index) => cluster(`own-${index}`, 0)))
+    )
+    let groups = owned.map((own) => LayeredGroup.make(own, base))
+    for (let change = 0; change < 2_500; change++) {
+      base = updated(base, { upsert: [cluster(`shared-${change % 2_000}`, change)] })
+      groups = groups.map((group) => LayeredGroup.change(group, group.own, base))
+    }
+    assert.isAbove(entries(base), 1_900)
+    // What is put over the base has the log of that, which it shares, until it has changes of its own.
+    let late = LayeredGroup.make(groupOf(cluster("late", 0)), base)
+    for (let change = 1; change <= 40; change++)
+      late = LayeredGroup.change(late, groupOf(cluster("late", change)), base)
+    const lengths = [...groups, late].map(({ seen }) => entries(seen))
+    for (const [index, most] of [512, 700, 512].entries()) {
+      assert.isAtMost(lengths[index] ?? 0, most)
+      assert.isAbove(lengths[index] ?? 0, most - 40)
+    }
+  })
+
+  it("a group over another one does not take the map of names that clients of that one look into", () => {
+    const base = groupOf(...many(100))
+    for (let index = 0; index < 100; index++) ResourceSet.find(set(base), `shared-${index}`)
+    const map = set(base).computed.byName(set(base).resources)
+    assert.isDefined(map)
+    const { seen } = LayeredGroup.make(groupOf(cluster("own", 0)), base)
+    assert.strictEqual(set(base).computed.byName(set(base).resources), map)
+    assert.isUndefined(ResourceSet.find(set(base), "own"))
+    assert.isDefined(ResourceSet.find(set(seen), "own"))
+  })
 })

@@ -117,7 +117,7 @@ const maxRecentEntries = 32
 const maxLogEntries = (resources: number): number => Math.max(fewLogEntries, Math.min(resources, maxLoggedNames))
 
 /**
- * A log with one more change, of a set of so many resources. The last change stays, however large it is.
+ * A log with one more change, of a set of so many resources of its own. The last change stays, however large it is.
  *
  * @since 0.1.0
  */

@@ -117,8 +117,9 @@ const changed = function* (
       if (++looked % Steps.atOnce === 0) yield
     }
   }
-  const isLabelled = set.version !== ResourceSets.versionOf(set)
-  const next = yield* ResourceSets.updating(seen, { upsert, remove, version: isLabelled ? set.version : undefined })
+  const version = set.version === ResourceSets.versionOf(set) ? undefined : set.version
+  const own = HashMap.size(set.varied)
+  const next = yield* ResourceSets.updating(seen, { upsert, remove, version, own })
   // There is no left: the whole set has no conflicts, and variants no aliases.
   return Either.getOrElse(next, () => seen)
 }

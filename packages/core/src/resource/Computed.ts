@@ -6,7 +6,7 @@
  */
 import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
-import type { Once } from "../Steps.js"
+import * as Steps from "../Steps.js"
 import type { CollectionIndex } from "./CollectionIndex.js"
 import type { Crossing } from "./Crossing.js"
 import type { Responses } from "./Crossing.js"
@@ -31,13 +31,13 @@ const mostMapped = 16_384
  */
 export class Computed {
   /** All resources, in an order that depends on the content alone. */
-  listing: Once<ReadonlyArray<Resource>> | undefined
+  listing: Steps.Once<ReadonlyArray<Resource>> | undefined
   /** The different heartbeat periods, in milliseconds. */
   heartbeatPeriods: ReadonlyArray<number> | undefined
   /** For route configurations with VHDS: their opener names. */
   openers: ReadonlyArray<string> | undefined
   /** The members of glob collections, if any stream subscribes to one. */
-  collections: Once<CollectionIndex> | undefined
+  collections: Steps.Once<CollectionIndex> | undefined
   #full: Responses | undefined
   #byName: Map<string, Resource> | undefined
   /** How often a resource was looked up without a `Map`. */
@@ -61,20 +61,22 @@ export class Computed {
   }
 
   /**
-   * Takes over the `Map` of the set before, after a small change of these names. That has none then until it is looked into as often
-   * again, which happens only if the change is not made, or to streams that are behind: a copy for each change would cost more.
+   * The cache of the set after a small change of these names: it takes over the `Map`. This one has none then until it is looked into as
+   * often again, which happens only if the change is not made, or to streams that are behind: a copy for each change would cost more.
    */
-  takeByName(before: Computed, resources: HashMap.HashMap<string, Resource>, names: Iterable<string>): void {
-    const map = before.#byName
-    before.#byName = undefined
-    before.#lookUps = 0
-    if (map === undefined || HashMap.size(resources) > mostMapped) return
-    for (const name of names) {
+  after(resources: HashMap.HashMap<string, Resource>, names: ReadonlyMap<string, unknown>): Computed | undefined {
+    const map = this.#byName
+    if (map === undefined || names.size > Steps.atOnce || HashMap.size(resources) > mostMapped) return undefined
+    this.#byName = undefined
+    this.#lookUps = 0
+    for (const name of names.keys()) {
       const resource = HashMap.get(resources, name)
       if (Option.isSome(resource)) map.set(name, resource.value)
       else map.delete(name)
     }
-    this.#byName = map
+    const next = new Computed()
+    next.#byName = map
+    return next
   }
 
   /** The crossing from a cursor, if it is kept. */

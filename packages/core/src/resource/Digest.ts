@@ -1,7 +1,7 @@
 /**
  * Content digests: the identity of a resource's content, and the version of a whole set of resources.
  *
- * A digest is the first 64 bits of a SHA-256, as two unsigned 32-bit lanes. A set's digest is the lane-wise sum of its members'
+ * A digest is the first 64 bits of a SHA-256, as two 32-bit lanes. A set's digest is the lane-wise sum of its members'
  * digests. So order does not matter, and a member is added or removed in constant time. Replicas with the same content give the
  * same versions, whatever their history.
  *
@@ -11,7 +11,7 @@ import { sha256 } from "@noble/hashes/sha2.js"
 import { utf8, writeAscii } from "../wire/Wire.js"
 
 /**
- * 64 bits as two unsigned 32-bit lanes.
+ * 64 bits as two 32-bit lanes, signed: V8 keeps these in the object, and an unsigned one of 2^31 or more in one of its own.
  *
  * @since 0.1.0
  */
@@ -91,7 +91,7 @@ const lane = (hex: string, from: number): number => {
     const code = hex.charCodeAt(at)
     value = (value << 4) | (code > 57 ? code - 87 : code - 48)
   }
-  return value >>> 0
+  return value
 }
 
 /**
@@ -104,7 +104,7 @@ export const ofParts = (parts: ReadonlyArray<Uint8Array | string>, hasher?: Hash
   if (hasher !== undefined) return hasher.digest(parts)
   const hash = sha256(joined(parts))
   const view = new DataView(hash.buffer, hash.byteOffset)
-  return { high: view.getUint32(0), low: view.getUint32(4) }
+  return { high: view.getInt32(0), low: view.getInt32(4) }
 }
 
 /**
@@ -120,8 +120,8 @@ export const equals = (one: Digest, other: Digest): boolean => one.low === other
  * @since 0.1.0
  */
 export const add = (self: Digest, that: Digest): Digest => ({
-  high: (self.high + that.high) >>> 0,
-  low: (self.low + that.low) >>> 0
+  high: (self.high + that.high) | 0,
+  low: (self.low + that.low) | 0
 })
 
 /**
@@ -130,8 +130,8 @@ export const add = (self: Digest, that: Digest): Digest => ({
  * @since 0.1.0
  */
 export const subtract = (self: Digest, that: Digest): Digest => ({
-  high: (self.high - that.high) >>> 0,
-  low: (self.low - that.low) >>> 0
+  high: (self.high - that.high) | 0,
+  low: (self.low - that.low) | 0
 })
 
 /**

@@ -148,7 +148,7 @@ const overlay = function* (layers: Layers): Steps.Steps<ResourceSet> {
     upsert.set(name, resource)
     for (const hidden of ResourceSets.ownersOf(base, resource)) remove.push(hidden)
   }
-  const made = yield* ResourceSets.updating(base, { upsert, remove })
+  const made = yield* ResourceSets.updating(base, { upsert, remove, own: ResourceSets.size(own) })
   // Cannot fail: no name leads to two resources any more.
   return Either.getOrThrow(made)
 }
@@ -194,7 +194,8 @@ const changing = function* (before: Seen, now: Layers): Steps.Steps<Pick<Seen, "
   const { names } = yield* affected(before, now)
   const drift = before.drift + (names?.size ?? Number.POSITIVE_INFINITY)
   let looked = 0
-  if (names !== undefined && drift < ResourceSets.size(now.own)) {
+  const own = ResourceSets.size(now.own)
+  if (names !== undefined && drift < own) {
     const upsert = new Map<string, Resource>()
     const remove: Array<string> = []
     for (const name of names) {
@@ -203,7 +204,7 @@ const changing = function* (before: Seen, now: Layers): Steps.Steps<Pick<Seen, "
       if (resource === undefined) remove.push(name)
       else upsert.set(name, resource)
     }
-    const next = yield* ResourceSets.updating(seen, { upsert, remove })
+    const next = yield* ResourceSets.updating(seen, { upsert, remove, own })
     return { seen: Either.getOrThrow(next), drift }
   }
   const content = yield* overlay(now)
@@ -227,7 +228,7 @@ const changing = function* (before: Seen, now: Layers): Steps.Steps<Pick<Seen, "
   const isChange = ([name, old]: readonly [string, Resource | undefined]): boolean =>
     old?.fingerprint !== ResourceSets.get(content, name)?.fingerprint
   const log = Array.from(different).some(isChange) ? sharedLog(different, before, now) : noChange
-  return { seen: ResourceSets.withContentOf(seen, content, log, versionOf(now, content.digest)), drift: 0 }
+  return { seen: ResourceSets.withContentOf(seen, content, log, versionOf(now, content.digest), own), drift: 0 }
 }
 
 const noChange: ReadonlyMap<string, Resource | undefined> = new Map()

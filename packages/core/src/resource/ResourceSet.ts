@@ -77,6 +77,17 @@ export class ResourceSet implements Fields {
   get computed(): Computed {
     return (this.#computed ??= new Computed())
   }
+
+  /**
+   * Goes on with what is computed of a set before, after a change of these names.
+   *
+   * @param isNext whether the set before has ended; a set in layers is made from another one, which goes on
+   */
+  follow(before: ResourceSet, changed: ReadonlyMap<string, unknown>, isNext: boolean): void {
+    if (before.#computed === undefined) return
+    if (isNext) this.#computed = before.#computed.after(this.resources, changed)
+    CollectionIndex.follow(before, this, changed)
+  }
 }
 
 /**
@@ -244,6 +255,11 @@ export interface Change {
  */
 export interface NamedChange extends Omit<Change, "upsert"> {
   readonly upsert: ReadonlyMap<string, Resource>
+  /**
+   * How many resources the set has of its own, if it shares the others with another set. Its log is as long as for these: there may be
+   * a thousand such sets. Default: all are its own.
+   */
+  readonly own?: number | undefined
 }
 
 /**
@@ -346,9 +362,8 @@ export const updating = function* (
   // Layered sets need the names with new labels, too. No difference contains them.
   for (const name of labelled ?? []) before.set(name, get(self, name))
   HashMap.endMutation(fingerprints)
-  return Either.right(
-    changed(self, before, { resources, aliases, ttls, varied, digest, version }, fingerprints, domains)
-  )
+  const content = { resources, aliases, ttls, varied, digest, version }
+  return Either.right(changed(self, before, content, fingerprints, domains, change.own))
 }
 
 /** A set with other labels, which is no change. */
@@ -372,15 +387,15 @@ const changed = (
     version
   }: Pick<ResourceSet, "resources" | "aliases" | "ttls" | "varied" | "digest" | "version">,
   fingerprints: Cursor["fingerprints"],
-  domains: Cursor["domains"]
+  domains: Cursor["domains"],
+  own: number | undefined
 ): ResourceSet => {
   const { digest: from, typeUrl } = self
   const revision = self.cursor.revision + 1
   const cursor: Cursor = { revision, digest, fingerprints, aliases, domains, hasTtls: HashMap.size(ttls) > 0 }
-  const logs = ChangeLog.withChange(self, { from, before }, HashMap.size(resources))
+  const logs = ChangeLog.withChange(self, { from, before }, own ?? HashMap.size(resources))
   const made = new ResourceSet({ typeUrl, resources, aliases, ttls, varied, digest, version, cursor, ...logs })
-  CollectionIndex.follow(self, made, before)
-  if (before.size <= Steps.atOnce) made.computed.takeByName(self.computed, resources, before.keys())
+  made.follow(self, before, own === undefined)
   return made
 }
 
@@ -429,18 +444,20 @@ export const departed = (self: ResourceSet): ResourceSet => {
  * A set with the content of another one. Revision and log continue, so that streams are sent only the difference.
  *
  * @param before what this set has under all names that differ; empty if none do
+ * @param own see {@link NamedChange}
  * @since 0.1.0
  */
 export const withContentOf = (
   self: ResourceSet,
   content: ResourceSet,
   before: ChangeLog.LogEntry["before"],
-  version: string
+  version: string,
+  own?: number
 ): ResourceSet => {
   const { aliases, digest, resources, ttls, varied } = content
   if (before.size > 0) {
     const { fingerprints, domains } = content.cursor
-    return changed(self, before, { resources, aliases, ttls, varied, digest, version }, fingerprints, domains)
+    return changed(self, before, { resources, aliases, ttls, varied, digest, version }, fingerprints, domains, own)
   }
   return resources === self.resources && version === self.version ? self : relabelled(self, resources, version)
 }
