@@ -8653,5 +8653,68 @@ export const mutations = [
     by: "packages/core/test/DynamicParameters.test.ts",
     line: "updating(seen, { upsert, remove, version, own })",
     becomes: "updating(seen, { upsert, remove, version, own: undefined })"
+  },
+  {
+    fault: "a resource that stays in the response is unchanged whatever its version",
+    file: "client/ResponseOrder.ts",
+    by: "packages/core/test/client/ResponseOrder.test.ts",
+    line: "(resource.isNamed(name) && resource.isVersion(version))",
+    becomes: 'resource.isNamed(name) || version === ""'
+  },
+  {
+    fault: "a resource that stays in the response is unchanged under any name",
+    file: "client/ResponseOrder.ts",
+    by: "packages/core/test/client/ResponseOrder.test.ts",
+    line: "(resource.isNamed(name) && resource.isVersion(version))",
+    becomes: 'resource.isVersion(version) || name === ""'
+  },
+  {
+    fault: "a resource with a TTL or an error of its own is unchanged at once",
+    file: "client/ResponseOrder.ts",
+    by: "packages/core/test/client/ResponseOrder.test.ts",
+    line: "plain: use.isPlain ? use.bytes : undefined",
+    becomes: "plain: use.bytes"
+  },
+  {
+    fault: "an index of names has no end of places for one",
+    file: "client/ResponseOrder.ts",
+    by: "packages/core/test/client/ResponseOrder.test.ts",
+    line: "const mostTried = 16",
+    becomes: "const mostTried = Number.MAX_SAFE_INTEGER"
+  },
+  {
+    fault: "an index is made for a few of many",
+    file: "client/ClientCache.ts",
+    by: "packages/core/test/client/ResponseOrder.test.ts",
+    line: "const isIndexed = isCurrent && ResponseOrders.isLarge(size, places)",
+    becomes: "const isIndexed = isCurrent && size >= 0"
+  },
+  {
+    fault: "unchanged resources are found beside removed ones",
+    file: "client/Validation.ts",
+    by: "packages/core/test/client/ResponseOrder.test.ts",
+    line: "const isEachItself = gone.size === 0 && Ownerships.isNone(view.ownership)",
+    becomes: "const isEachItself = Ownerships.isNone(view.ownership)"
+  },
+  {
+    fault: "unchanged resources are found although aliases lead to them",
+    file: "client/Validation.ts",
+    by: "packages/core/test/client/ResponseOrder.test.ts",
+    line: "const isEachItself = gone.size === 0 && Ownerships.isNone(view.ownership)",
+    becomes: "const isEachItself = gone.size === 0"
+  },
+  {
+    fault: "a name with invalid UTF-8 stays in the response",
+    file: "wire/ReceivedResource.ts",
+    by: "packages/core/test/client/ResponseOrder.test.ts",
+    line: "isAscii(bytes, name, end) && ",
+    becomes: ""
+  },
+  {
+    fault: "a version with invalid UTF-8 stays in the response",
+    file: "wire/ReceivedResource.ts",
+    by: "packages/core/test/client/ResponseOrder.test.ts",
+    line: " && isAscii(bytes, version, versionEnd)",
+    becomes: ""
   }
 ]

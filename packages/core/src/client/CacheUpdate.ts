@@ -26,8 +26,9 @@ import {
   typeOf,
   updatedOf
 } from "./CachedType.js"
-import type { InUse, Placed, Validation } from "./Validation.js"
-import * as Validations from "./Validation.js"
+import type { InUse, Placed } from "./ResponseOrder.js"
+import * as ResponseOrders from "./ResponseOrder.js"
+import type { Validation } from "./Validation.js"
 
 const never = Number.POSITIVE_INFINITY
 const { INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED } = StatusCode.codes
@@ -47,7 +48,7 @@ export const useOf = (entry: Option.Option<Entry>, server: string): InUse | unde
 /** The order of resources after a response. A small response says nothing about the others, so the order before stays. */
 const orderOf = (before: TypeCache, after: TypeCache, validation: Validation, server: string): TypeCache["order"] => {
   const { entries, revision } = after
-  if (validation.order.length * 2 < before.order.places.length) return before.order
+  if (!ResponseOrders.isLarge(validation.order.length, before.order.places)) return before.order
   const places: Array<Placed> = []
   for (const each of validation.order) {
     if (typeof each !== "string") {
@@ -55,7 +56,7 @@ const orderOf = (before: TypeCache, after: TypeCache, validation: Validation, se
       continue
     }
     const use = useOf(HashMap.get(entries, each), server)
-    if (use !== undefined) places.push(Validations.place(each, use))
+    if (use !== undefined) places.push(ResponseOrders.place(each, use))
   }
   return { server, places, revision }
 }

@@ -11,8 +11,9 @@ import * as Collection from "../protocol/Collection.js"
 import * as StatusCode from "../protocol/StatusCode.js"
 import type { ErrorDetail } from "../wire/Request.js"
 import * as Ownerships from "./Ownership.js"
+import type { ResponseOrder } from "./ResponseOrder.js"
+import * as ResponseOrders from "./ResponseOrder.js"
 import * as Retentions from "./Retention.js"
-import type { Placed } from "./Validation.js"
 
 /**
  * The event that a watcher receives.
@@ -118,7 +119,7 @@ export interface TypeCache {
   /** Number of changes of {@link entries}. */
   readonly revision: number
   /** The order of resources in a server's last large response; exact only in that revision. */
-  readonly order: { readonly server: string; readonly places: ReadonlyArray<Placed>; readonly revision: number }
+  readonly order: ResponseOrder
   /** Watchers of `*`. */
   readonly watchers: HashSet.HashSet<number>
   /** Whether a glob collection was ever watched. Its watchers are in the entry of its name, which never holds a resource. */
@@ -167,7 +168,7 @@ export const emptyType: TypeCache = {
   held: 0,
   rejected: 0,
   revision: 0,
-  order: { server: "", places: [], revision: 0 },
+  order: ResponseOrders.none,
   watchers: noWatchers,
   collections: false,
   expiresAt: never,
@@ -205,7 +206,7 @@ export const put = (self: ClientCache, typeUrl: string, next: TypeCache): Client
 const withoutOldOrder = (type: TypeCache): TypeCache => {
   const { entries, order } = type
   const most = 2 * HashMap.size(entries) + 16
-  return order.places.length > most ? { ...type, order: emptyType.order } : type
+  return order.places.length > most ? { ...type, order: ResponseOrders.none } : type
 }
 
 /**

@@ -31,8 +31,9 @@ import {
 import { dropRetainedOf } from "./CacheRetention.js"
 import { useOf } from "./CacheUpdate.js"
 import * as Ownerships from "./Ownership.js"
-import type { Placed, View } from "./Validation.js"
-import * as Validations from "./Validation.js"
+import type { Placed } from "./ResponseOrder.js"
+import * as ResponseOrders from "./ResponseOrder.js"
+import type { View } from "./Validation.js"
 
 export type { ClientCache, Entry, Failure, Held, Notice, Result, Status } from "./CachedType.js"
 export { isCached } from "./CachedType.js"
@@ -61,34 +62,40 @@ export const get = (self: ClientCache, typeUrl: string, name: string): Entry | u
   Option.getOrUndefined(HashMap.get(typeOf(self, typeUrl).entries, name))
 
 /**
- * The resources in use, for the validation of a response.
+ * The resources in use, for the validation of a response with so many resources.
  *
  * @since 0.1.0
  */
 export const inUse = (
   self: ClientCache,
   typeUrl: string,
-  server: string
-): Pick<View, "named" | "placed" | "ownership"> => {
+  server: string,
+  size: number
+): Pick<View, "named" | "placed" | "unchanged" | "ownership"> => {
   const { entries, order, ownership, revision } = typeOf(self, typeUrl)
-  const places = order.server === server ? order.places : []
+  const places = order.server === server ? order.places : ResponseOrders.none.places
   // Fast path: as long as nothing has changed, the last response's order has all resources.
   const isCurrent = order.server === server && order.revision === revision
-  let byName: Map<string, Placed> | undefined
+  // An index of many costs more than to look for a few.
+  const isIndexed = isCurrent && ResponseOrders.isLarge(size, places)
+  let index: ResponseOrders.PlaceIndex | undefined
+  const byName = (): ResponseOrders.PlaceIndex => (index ??= new ResponseOrders.PlaceIndex(places))
   const look = (name: string): Placed | undefined => {
     const use = useOf(HashMap.get(entries, name), server)
-    return use === undefined ? undefined : Validations.place(name, use)
+    return use === undefined ? undefined : ResponseOrders.place(name, use)
   }
   return {
     ownership,
-    named: (name) => {
-      if (!isCurrent) return look(name)
-      byName ??= new Map(places.map((place) => [place.name, place]))
-      return byName.get(name) ?? look(name)
-    },
-    placed: (index) => {
-      const place = places[index]
+    named: (name) => (isIndexed ? byName().named(name) : undefined) ?? look(name),
+    placed: (at) => {
+      const place = places[at]
       return place === undefined || isCurrent ? place : look(place.name)
+    },
+    unchanged: (resource, expected, comparison) => {
+      if (expected !== undefined && ResponseOrders.isUnchanged(expected, resource, comparison)) return expected
+      // With the name of the one expected it has changed.
+      const isOther = isIndexed && resource.nameHash !== expected?.hash
+      return isOther ? byName().unchanged(resource, comparison) : undefined
     }
   }
 }

@@ -8,6 +8,7 @@ import * as Either from "effect/Either"
 import * as Authority from "../protocol/Authority.js"
 import type * as Steps from "../Steps.js"
 import type { ReceivedResource } from "../wire/ReceivedResource.js"
+import * as ReceivedResources from "../wire/ReceivedResource.js"
 import * as Ownerships from "./Ownership.js"
 import type { ResourceDecoder } from "./ResourceDecoder.js"
 
@@ -115,5 +116,5 @@ export const decodeInSteps = function* (
   } catch (cause) {
     result = Either.left(Reason.of(cause))
   }
-  return { ...resource, decoded: { by: decoder, name, bytes, result } }
+  return ReceivedResources.withDecoded(resource, { by: decoder, name, bytes, result })
 }

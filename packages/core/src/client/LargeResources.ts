@@ -14,7 +14,7 @@ import * as Decoding from "./Decoding.js"
 
 type Response = Client.Input & { readonly _tag: "Response" }
 
-const isLarge = ({ value }: ReceivedResource): boolean => value !== undefined && value.byteLength >= MessageSteps.least
+const isLarge = (resource: ReceivedResource): boolean => ReceivedResources.sizeOf(resource) >= MessageSteps.least
 
 /**
  * The input with its large resources decoded, in steps; `undefined`: it has none. ★ What the client holds already is not decoded
@@ -31,7 +31,7 @@ const decoding = function* (client: Client.Client, input: Response): Steps.Steps
   const typeUrl = response.typeUrl === "" ? (to?.typeUrl ?? "") : response.typeUrl
   const decoder = client.options.decoders.find((each) => each.typeUrl === typeUrl)
   if (to === undefined || decoder === undefined) return input
-  const { named } = ClientCache.inUse(client.cache, typeUrl, to.server.id)
+  const { named } = ClientCache.inUse(client.cache, typeUrl, to.server.id, response.resources.length)
   const resources: Array<ReceivedResource> = []
   for (const resource of response.resources) {
     const isOfType = isLarge(resource) && resource.typeUrl === typeUrl

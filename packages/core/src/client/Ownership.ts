@@ -45,6 +45,13 @@ export interface Ownership {
 export const none: Ownership = { resources: HashMap.empty(), owners: HashMap.empty(), claims: HashMap.empty() }
 
 /**
+ * Whether no resource has keys or came under another name than that asked for.
+ *
+ * @since 0.1.0
+ */
+export const isNone = ({ resources }: Ownership): boolean => HashMap.isEmpty(resources)
+
+/**
  * A resource that does not have keys.
  *
  * @since 0.1.0

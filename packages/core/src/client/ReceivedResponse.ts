@@ -51,7 +51,7 @@ export const receive = (draft: ClientDraft, key: string, response: ClientRespons
       ClientSubscriptions.isMember(subscription, name) ||
       ClientCache.isOfRetainedCollection(draft.cache, typeUrl, name),
     wildcard: subscription.wildcard || ClientCache.isRetained(draft.cache, typeUrl, "*"),
-    ...ClientCache.inUse(draft.cache, typeUrl, to.server.id),
+    ...ClientCache.inUse(draft.cache, typeUrl, to.server.id, response.resources.length),
     room: maxResources - ClientCache.size(draft.cache, typeUrl)
   })
   const error = Validation.errorOf(validation.problems, maxErrorBytes)

@@ -11,7 +11,7 @@ import * as Either from "effect/Either"
 import * as Authority from "../protocol/Authority.js"
 import * as StatusCode from "../protocol/StatusCode.js"
 import type { ClientResponse, ResourceError } from "../wire/ClientResponse.js"
-import type { ReceivedResource } from "../wire/ReceivedResource.js"
+import type { InPlace, ReceivedResource } from "../wire/ReceivedResource.js"
 import * as ReceivedResources from "../wire/ReceivedResource.js"
 import type { ErrorDetail } from "../wire/Request.js"
 import { utf8 } from "../wire/Wire.js"
@@ -20,41 +20,7 @@ import type { Ownership } from "./Ownership.js"
 import * as Ownerships from "./Ownership.js"
 import type { ResourceDecoder } from "./ResourceDecoder.js"
 import * as ResourceDecoders from "./ResourceDecoder.js"
-
-/**
- * A resource in use.
- *
- * @since 0.1.0
- */
-export interface InUse {
-  readonly version: string
-  readonly bytes: Uint8Array
-  /** Whether the cache stays the same if the resource comes again with equal bytes, without a version or TTL of its own. */
-  readonly isPlain: boolean
-}
-
-/**
- * A resource at its index in an earlier response.
- *
- * @since 0.1.0
- */
-export interface Placed {
-  readonly name: string
-  readonly use: InUse
-  /** The result if it comes again unchanged. Made once, because most resources do. */
-  readonly again: Unchanged
-}
-
-/**
- * Makes a {@link Placed}.
- *
- * @since 0.1.0
- */
-export const place = (name: string, use: InUse): Placed => ({
-  name,
-  use,
-  again: { name, ownName: name, version: undefined, ttl: undefined, isHeartbeat: false, isPlain: true }
-})
+import type { Placed } from "./ResponseOrder.js"
 
 /**
  * The subscription and the held resources of the type.
@@ -72,6 +38,12 @@ export interface View {
   readonly named: (name: string) => Placed | undefined
   /** The resource in use at this index of an earlier response: servers seldom change the order. */
   readonly placed: (index: number) => Placed | undefined
+  /** The resource in use that a received one is, unchanged, if it is found at once; first that which was expected is looked at. */
+  readonly unchanged: (
+    resource: InPlace,
+    expected: Placed | undefined,
+    comparison: ReceivedResources.Comparison
+  ) => Placed | undefined
   /** How many more resources the client accepts. */
   readonly room: number
   readonly ownership: Ownership
@@ -170,6 +142,8 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
 
   // ★ A name both in `resources` and in `removed_resources` is an error.
   const gone = new Set(response.removed.map(Authority.normalize))
+  /** Whether each resource that comes concerns what is held under its own name, and nothing else. */
+  const isEachItself = gone.size === 0 && Ownerships.isNone(view.ownership)
   let aliases: ReadonlySet<string> | undefined
   const claimed = (alias: string): boolean =>
     (aliases ??= new Set(response.resources.flatMap((resource) => resource.aliases))).has(alias)
@@ -182,14 +156,14 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
   for (let index = 0; index < response.resources.length; index++) {
     const resource = response.resources[index]
     if (resource === undefined) continue
-    const { ttl, value } = resource
-    if (value !== undefined) bodies++
-    const isOtherType = value !== undefined && resource.typeUrl !== response.typeUrl
+    const isInPlace = resource instanceof ReceivedResources.InPlace
+    const hasBody = isInPlace || resource.value !== undefined
+    if (hasBody) bodies++
+    const isOtherType = hasBody && resource.typeUrl !== response.typeUrl
     const expected = view.placed(position)
-    if (value !== undefined && !isOtherType && resource.name === "" && isNamed) {
-      // Fast path: equal bytes identify a resource in use, so its name need not be read.
-      const isExpected = expected !== undefined && isSame(expected.use, value, comparison)
-      const same = isExpected ? expected : guess(value, view, comparison)
+    if (isInPlace && !isOtherType && (resource.isWrapped ? isEachItself : isNamed)) {
+      // Fast path: equal bytes identify a resource in use, which was asked for, so its name need not be read.
+      const same = view.unchanged(resource, expected, comparison)
       if (same !== undefined && !seen.has(same.name)) {
         if (same.name === expected?.name) position++
         seen.add(same.name)
@@ -199,6 +173,7 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
         continue
       }
     }
+    const { ttl, value } = resource
     const otherType = () => `is a ${resource.typeUrl || "message without a type"}, not a ${response.typeUrl}`
     const isNamedInside = resource.name === "" && value !== undefined && !isOtherType
     const inside = isNamedInside ? Decoding.nameOf(decoder, value) : undefined
@@ -299,22 +274,6 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
     // Heartbeats are no update: a response with heartbeats only deletes nothing.
     (bodies > 0 || response.resources.length === 0)
   return { seen, known, order, updated, unchanged, rejected, removed, failed, isComplete, problems }
-}
-
-const isSame = (use: InUse, value: Uint8Array, comparison: ReceivedResources.Comparison): boolean =>
-  use.isPlain && comparison.isEqual(use.bytes, value)
-
-/** The resource in use that has the leading text as its name and equal bytes, if any. */
-const guess = (value: Uint8Array, view: View, comparison: ReceivedResources.Comparison): Placed | undefined => {
-  const name = leadingText(value)
-  const placed = name === "" ? undefined : view.named(name)
-  return placed !== undefined && isSame(placed.use, value, comparison) ? placed : undefined
-}
-
-/** The text in field 1, if that comes first and is short; else empty. */
-const leadingText = (bytes: Uint8Array): string => {
-  const end = 2 + (bytes[1] ?? 0)
-  return bytes[0] === 0x0a && end < 0x82 && end <= bytes.byteLength ? decoder.decode(bytes.subarray(2, end)) : ""
 }
 
 const noNames: ReadonlyArray<string> = []

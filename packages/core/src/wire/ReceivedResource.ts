@@ -110,8 +110,12 @@ export class Comparison {
 
   /** Whether two byte strings are the same. */
   isEqual(held: Uint8Array, received: Uint8Array): boolean {
+    return held.byteLength === received.byteLength && this.isAt(held, received, 0)
+  }
+
+  /** Whether a byte string is at this place of another one, which is long enough. */
+  isAt(held: Uint8Array, received: Uint8Array, from: number): boolean {
     const length = held.byteLength
-    if (length !== received.byteLength) return false
     let at = 0
     if (length >= leastViewed) {
       const one = this.held?.buffer === held.buffer ? this.held : new DataView(held.buffer)
@@ -119,7 +123,7 @@ export class Comparison {
       this.held = one
       this.received = other
       let here = held.byteOffset
-      let there = received.byteOffset
+      let there = received.byteOffset + from
       for (; at + 16 <= length; at += 16, here += 16, there += 16) {
         const differs =
           (one.getInt32(here) ^ other.getInt32(there)) |
@@ -129,7 +133,7 @@ export class Comparison {
         if (differs !== 0) return false
       }
     }
-    for (; at < length; at++) if (held[at] !== received[at]) return false
+    for (; at < length; at++) if (held[at] !== received[from + at]) return false
     return true
   }
 }
@@ -140,6 +144,123 @@ export class Comparison {
  * @since 0.1.0
  */
 export const equals = (one: Uint8Array, other: Uint8Array): boolean => new Comparison().isEqual(one, other)
+
+/** Start of a hash (FNV-1a), and what it is multiplied by. */
+const basis = 0x811c9dc5
+const prime = 0x01000193
+
+/**
+ * A number for a name in ASCII, to find it by: see {@link InPlace.nameHash}. Names may have the same.
+ *
+ * @since 0.1.0
+ */
+export const hashOf = (name: string): number => {
+  let hash = basis
+  for (let at = 0; at < name.length; at++) hash = Math.imul(hash ^ name.charCodeAt(at), prime)
+  return hash >>> 0
+}
+
+/** Whether a text is that of these bytes, which are ASCII. */
+const isText = (text: string, bytes: Uint8Array, from: number, end: number): boolean => {
+  if (text.length !== end - from) return false
+  for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) !== bytes[from + at]) return false
+  return true
+}
+
+/** Whether bytes are ASCII. */
+const isAscii = (bytes: Uint8Array, from: number, end: number): boolean => {
+  for (let at = from; at < end; at++) if ((bytes[at] ?? 0) > 0x7f) return false
+  return true
+}
+
+/**
+ * A resource whose parts stay in the response until they are asked for: of most that come again, none is. It has a body, and neither
+ * aliases nor a TTL.
+ *
+ * @since 0.1.0
+ */
+export class InPlace implements ReceivedResource {
+  #value: Uint8Array | undefined
+  #name: string | undefined
+  #version: string | undefined
+
+  /**
+   * @param message the response
+   * @param at place of the body
+   * @param end of the body
+   * @param nameEnd end of the name, which begins two bytes after the body; 0: there is no wrapper. In ASCII, as the version is
+   * @param versionAt place of the version
+   * @param versionEnd end of the version
+   */
+  constructor(
+    readonly typeUrl: string,
+    private readonly message: Uint8Array,
+    private readonly at: number,
+    private readonly end: number,
+    private readonly nameEnd: number,
+    private readonly versionAt: number,
+    private readonly versionEnd: number
+  ) {}
+
+  get value(): Uint8Array {
+    return (this.#value ??= this.message.subarray(this.at, this.end))
+  }
+
+  get name(): string {
+    return (this.#name ??= this.isWrapped ? decoder.decode(this.message.subarray(this.end + 2, this.nameEnd)) : "")
+  }
+
+  get version(): string {
+    return (this.#version ??= this.isWrapped
+      ? decoder.decode(this.message.subarray(this.versionAt, this.versionEnd))
+      : "")
+  }
+
+  get aliases(): ReadonlyArray<string> {
+    return noText
+  }
+
+  get ttl(): undefined {
+    return undefined
+  }
+
+  get malformed(): undefined {
+    return undefined
+  }
+
+  /** Whether name and version are beside the body. */
+  get isWrapped(): boolean {
+    return this.nameEnd !== 0
+  }
+
+  /** Bytes of the body. */
+  get size(): number {
+    return this.end - this.at
+  }
+
+  isNamed(name: string): boolean {
+    return isText(name, this.message, this.end + 2, this.nameEnd)
+  }
+
+  isVersion(version: string): boolean {
+    return isText(version, this.message, this.versionAt, this.versionEnd)
+  }
+
+  isBody(bytes: Uint8Array, comparison: Comparison): boolean {
+    return bytes.byteLength === this.end - this.at && comparison.isAt(bytes, this.message, this.at)
+  }
+
+  /** {@link hashOf} of the name; without a wrapper of the text in field 1 of the body, if that comes first and is short. */
+  get nameHash(): number {
+    const { message } = this
+    const from = this.isWrapped ? this.end + 2 : this.at + 2
+    const end = this.isWrapped ? this.nameEnd : from + (message[from - 1] ?? 0)
+    if (!this.isWrapped && (message[this.at] !== 0x0a || end > this.end || end >= from + 0x80)) return 0
+    let hash = basis
+    for (let at = from; at < end; at++) hash = Math.imul(hash ^ (message[at] ?? 0), prime)
+    return hash >>> 0
+  }
+}
 
 /** `google.protobuf.Any` */
 const readAny = (bytes: Uint8Array, typeUrls: TypeUrls): { typeUrl: string; value: Uint8Array } => {
@@ -178,15 +299,7 @@ export const decode = (bytes: Uint8Array, reader: BinaryReader, typeUrls: TypeUr
     const at = reader.pos
     if (at + size === end && !typeUrls.last.endsWith(WRAPPER)) {
       reader.pos = end
-      return {
-        name: "",
-        version: "",
-        aliases: noText,
-        ttl: undefined,
-        typeUrl: typeUrls.last,
-        value: bytes.subarray(at, end),
-        malformed: undefined
-      }
+      return new InPlace(typeUrls.last, bytes, at, end, 0, 0, 0)
     }
   }
   reader.pos = start
@@ -230,20 +343,10 @@ export const decodeWrapped = (bytes: Uint8Array, reader: BinaryReader, typeUrls:
       reader.pos = first + length + 1
       const size = reader.uint32()
       const at = reader.pos
-      const text = decoder.decode(bytes.subarray(name, end))
-      const ownVersion = decoder.decode(bytes.subarray(version, versionEnd))
-      // Invalid UTF-8 takes the slow path, which names the fault.
-      if (at + size === bodyEnd && !text.includes("\ufffd") && !ownVersion.includes("\ufffd")) {
+      // Other texts take the slow path, which names the fault of invalid UTF-8.
+      if (at + size === bodyEnd && isAscii(bytes, name, end) && isAscii(bytes, version, versionEnd)) {
         reader.pos = end
-        return {
-          name: text,
-          version: ownVersion,
-          aliases: noText,
-          ttl: undefined,
-          typeUrl: typeUrls.last,
-          value: bytes.subarray(at, bodyEnd),
-          malformed: undefined
-        }
+        return new InPlace(typeUrls.last, bytes, at, bodyEnd, end, version, versionEnd)
       }
     }
   }
@@ -332,6 +435,24 @@ export const decodeVariant = (reader: BinaryReader): { readonly name: string; re
   })
   return { name, isVariant }
 }
+
+/**
+ * Bytes of the body; 0 without one.
+ *
+ * @since 0.1.0
+ */
+export const sizeOf = (self: ReceivedResource): number =>
+  self instanceof InPlace ? self.size : (self.value?.byteLength ?? 0)
+
+/**
+ * The resource with what was made of its body.
+ *
+ * @since 0.1.0
+ */
+export const withDecoded = (
+  { aliases, malformed, name, ttl, typeUrl, value, version }: ReceivedResource,
+  decoded: Decoded
+): ReceivedResource => ({ name, version, aliases, ttl, typeUrl, value, malformed, decoded })
 
 /**
  * A received resource; omitted fields are empty.
