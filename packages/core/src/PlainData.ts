@@ -13,12 +13,16 @@ const tag = "$"
 
 type Json = null | boolean | number | string | ReadonlyArray<Json> | { readonly [key: string]: Json }
 
+const bytesOf = ({ buffer, byteLength, byteOffset }: DataView): Uint8Array =>
+  new Uint8Array(buffer, byteOffset, byteLength)
+
 const toJson = (value: unknown): Json => {
   if (value === null || typeof value === "boolean" || typeof value === "string") return value
   if (value === undefined) return { [tag]: "undefined" }
   if (typeof value === "number") return Number.isFinite(value) ? value : { [tag]: "number", text: String(value) }
   if (typeof value !== "object") throw new TypeError(`a ${typeof value} is no data`)
   if (value instanceof Uint8Array) return { [tag]: "bytes", base64: base64Encode(value) }
+  if (value instanceof DataView) return { [tag]: "view", base64: base64Encode(bytesOf(value)) }
   if (Array.isArray(value)) return value.map(toJson)
   if (HashMap.isHashMap(value)) return { [tag]: "HashMap", items: Array.from(value, toJson) }
   if (HashSet.isHashSet(value)) return { [tag]: "HashSet", items: Array.from(value, toJson) }
@@ -42,6 +46,10 @@ const fromJson = (json: unknown): unknown => {
       return Number(record["text"])
     case "bytes":
       return base64Decode(String(record["base64"]))
+    case "view": {
+      const { buffer, byteLength, byteOffset } = base64Decode(String(record["base64"]))
+      return new DataView(buffer, byteOffset, byteLength)
+    }
     case "HashMap":
       return HashMap.fromIterable(items.filter(isPair))
     case "HashSet":

@@ -32,11 +32,12 @@ const decoding = function* (client: Client.Client, input: Response): Steps.Steps
   const decoder = client.options.decoders.find((each) => each.typeUrl === typeUrl)
   if (to === undefined || decoder === undefined) return input
   const { named } = ClientCache.inUse(client.cache, typeUrl, to.server.id, response.resources.length)
+  const comparison = new ReceivedResources.Comparison()
   const resources: Array<ReceivedResource> = []
   for (const resource of response.resources) {
     const isOfType = isLarge(resource) && resource.typeUrl === typeUrl
     const held = isOfType ? named(Decoding.nameIn(decoder, resource))?.use.bytes : undefined
-    const isHeld = held !== undefined && resource.value !== undefined && ReceivedResources.equals(held, resource.value)
+    const isHeld = held !== undefined && resource.value !== undefined && comparison.isEqual(held, resource.value)
     resources.push(isOfType && !isHeld ? yield* Decoding.decodeInSteps(decoder, resource) : resource)
   }
   return { ...input, response: { ...response, resources } }

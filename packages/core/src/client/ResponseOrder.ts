@@ -14,7 +14,8 @@ import type { Unchanged } from "./Validation.js"
  */
 export interface InUse {
   readonly version: string
-  readonly bytes: Uint8Array
+  /** To be compared with what comes. */
+  readonly bytes: DataView
   /** Whether the cache stays the same if the resource comes again with equal bytes, without a version or TTL of its own. */
   readonly isPlain: boolean
 }
@@ -31,7 +32,7 @@ export interface Placed {
   readonly use: InUse
   /** Its version and, if {@link InUse.isPlain}, its bytes: of ten thousand resources each object that is looked into counts. */
   readonly version: string
-  readonly plain: Uint8Array | undefined
+  readonly plain: DataView | undefined
   /** The result if it comes again unchanged. Made once, because most resources do. */
   readonly again: Unchanged
 }

@@ -95,55 +95,54 @@ export class TypeUrls {
 
 const decoder = new TextDecoder()
 
-/** Shorter byte strings are compared byte by byte: a view takes longer to make. */
-const leastViewed = 32
-
 /**
- * Comparison of many byte strings with views into one response: in one without changes, that is most of the cost. What reads a buffer
- * word by word is made once for each buffer, as long as the next bytes are in the same one.
+ * Comparison of many byte strings with views into one response: in one without changes, that is most of the cost. What reads the
+ * response word by word is made once.
  *
  * @since 0.1.0
  */
 export class Comparison {
-  private held: DataView | undefined
   private received: DataView | undefined
 
   /** Whether two byte strings are the same. */
-  isEqual(held: Uint8Array, received: Uint8Array): boolean {
+  isEqual(held: DataView, received: Uint8Array): boolean {
     return held.byteLength === received.byteLength && this.isAt(held, received, 0)
   }
 
   /** Whether a byte string is at this place of another one, which is long enough. */
-  isAt(held: Uint8Array, received: Uint8Array, from: number): boolean {
+  isAt(held: DataView, received: Uint8Array, from: number): boolean {
+    const other = this.received?.buffer === received.buffer ? this.received : new DataView(received.buffer)
+    this.received = other
     const length = held.byteLength
-    let at = 0
-    if (length >= leastViewed) {
-      const one = this.held?.buffer === held.buffer ? this.held : new DataView(held.buffer)
-      const other = this.received?.buffer === received.buffer ? this.received : new DataView(received.buffer)
-      this.held = one
-      this.received = other
-      let here = held.byteOffset
-      let there = received.byteOffset + from
-      for (; at + 16 <= length; at += 16, here += 16, there += 16) {
-        const differs =
-          (one.getInt32(here) ^ other.getInt32(there)) |
-          (one.getInt32(here + 4) ^ other.getInt32(there + 4)) |
-          (one.getInt32(here + 8) ^ other.getInt32(there + 8)) |
-          (one.getInt32(here + 12) ^ other.getInt32(there + 12))
-        if (differs !== 0) return false
-      }
+    let there = received.byteOffset + from
+    let here = 0
+    for (; here + 16 <= length; here += 16, there += 16) {
+      const differs =
+        (held.getInt32(here) ^ other.getInt32(there)) |
+        (held.getInt32(here + 4) ^ other.getInt32(there + 4)) |
+        (held.getInt32(here + 8) ^ other.getInt32(there + 8)) |
+        (held.getInt32(here + 12) ^ other.getInt32(there + 12))
+      if (differs !== 0) return false
     }
-    for (; at < length; at++) if (held[at] !== received[from + at]) return false
+    for (; here < length; here++, there++) if (held.getUint8(here) !== other.getUint8(there)) return false
     return true
   }
 }
+
+/**
+ * What reads bytes word by word.
+ *
+ * @since 0.1.0
+ */
+export const viewOf = ({ buffer, byteLength, byteOffset }: Uint8Array): DataView =>
+  new DataView(buffer, byteOffset, byteLength)
 
 /**
  * Whether two byte strings are the same.
  *
  * @since 0.1.0
  */
-export const equals = (one: Uint8Array, other: Uint8Array): boolean => new Comparison().isEqual(one, other)
+export const equals = (one: Uint8Array, other: Uint8Array): boolean => new Comparison().isEqual(viewOf(one), other)
 
 /** Start of a hash (FNV-1a), and what it is multiplied by. */
 const basis = 0x811c9dc5
@@ -246,8 +245,8 @@ export class InPlace implements ReceivedResource {
     return isText(version, this.message, this.versionAt, this.versionEnd)
   }
 
-  isBody(bytes: Uint8Array, comparison: Comparison): boolean {
-    return bytes.byteLength === this.end - this.at && comparison.isAt(bytes, this.message, this.at)
+  isBody(held: DataView, comparison: Comparison): boolean {
+    return held.byteLength === this.end - this.at && comparison.isAt(held, this.message, this.at)
   }
 
   /** {@link hashOf} of the name; without a wrapper of the text in field 1 of the body, if that comes first and is short. */

@@ -82,7 +82,11 @@ const inPlace = (resource: ReceivedResource.ReceivedResource | undefined): Recei
 }
 
 const placed = ({ name, version }: Sent, resource: ReceivedResource.ReceivedResource) =>
-  ResponseOrder.place(name, { version, bytes: new Uint8Array(resource.value ?? []), isPlain: true })
+  ResponseOrder.place(name, {
+    version,
+    bytes: ReceivedResource.viewOf(new Uint8Array(resource.value ?? [])),
+    isPlain: true
+  })
 
 /** A client that watches the wildcard and two names. */
 const clientOf = (protocol: Protocol) => {
@@ -243,9 +247,13 @@ describe("the order of a response", () => {
     const [other] = received("Incremental", { ...one, name: "cluster-8" })
     const [mine] = received("Incremental", one)
     assert(other !== undefined && mine !== undefined)
-    const held = ResponseOrder.place("cluster-7", { version: "1", bytes: inPlace(other).value, isPlain: true })
+    const held = ResponseOrder.place("cluster-7", {
+      version: "1",
+      bytes: ReceivedResource.viewOf(inPlace(other).value),
+      isPlain: true
+    })
     assert.isFalse(ResponseOrder.isUnchanged(held, inPlace(other), comparison))
-    const use = { version: "1", bytes: inPlace(mine).value, isPlain: false }
+    const use = { version: "1", bytes: ReceivedResource.viewOf(inPlace(mine).value), isPlain: false }
     assert.isFalse(ResponseOrder.isUnchanged(ResponseOrder.place("cluster-7", use), inPlace(mine), comparison))
   })
 
