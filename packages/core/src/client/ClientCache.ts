@@ -13,6 +13,7 @@ import * as HashSet from "effect/HashSet"
 import * as Option from "effect/Option"
 import * as Collection from "../protocol/Collection.js"
 import * as StatusCode from "../protocol/StatusCode.js"
+import * as ReceivedResources from "../wire/ReceivedResource.js"
 import type { ErrorDetail } from "../wire/Request.js"
 import type { ClientCache, Entry, Notice, Result, Step, TypeCache } from "./CachedType.js"
 import {
@@ -94,7 +95,7 @@ export const inUse = (
     unchanged: (resource, expected, comparison) => {
       if (expected !== undefined && ResponseOrders.isUnchanged(expected, resource, comparison)) return expected
       // With the name of the one expected it has changed.
-      const isOther = isIndexed && resource.nameHash !== expected?.hash
+      const isOther = isIndexed && ReceivedResources.nameHash(resource) !== expected?.hash
       return isOther ? byName().unchanged(resource, comparison) : undefined
     }
   }

@@ -8,7 +8,6 @@ import * as Either from "effect/Either"
 import * as Authority from "../protocol/Authority.js"
 import type * as Steps from "../Steps.js"
 import type { ReceivedResource } from "../wire/ReceivedResource.js"
-import * as ReceivedResources from "../wire/ReceivedResource.js"
 import * as Ownerships from "./Ownership.js"
 import type { ResourceDecoder } from "./ResourceDecoder.js"
 
@@ -116,5 +115,5 @@ export const decodeInSteps = function* (
   } catch (cause) {
     result = Either.left(Reason.of(cause))
   }
-  return ReceivedResources.withDecoded(resource, { by: decoder, name, bytes, result })
+  return { ...resource, decoded: { by: decoder, name, bytes, result } }
 }

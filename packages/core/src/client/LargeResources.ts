@@ -6,7 +6,7 @@
  */
 import * as MessageSteps from "@effect-xds/proto/MessageSteps"
 import type * as Steps from "../Steps.js"
-import type { ReceivedResource } from "../wire/ReceivedResource.js"
+import type { Received } from "../wire/ReceivedResource.js"
 import * as ReceivedResources from "../wire/ReceivedResource.js"
 import type * as Client from "./Client.js"
 import * as ClientCache from "./ClientCache.js"
@@ -14,7 +14,7 @@ import * as Decoding from "./Decoding.js"
 
 type Response = Client.Input & { readonly _tag: "Response" }
 
-const isLarge = (resource: ReceivedResource): boolean => ReceivedResources.sizeOf(resource) >= MessageSteps.least
+const isLarge = (resource: Received): boolean => ReceivedResources.sizeOf(resource) >= MessageSteps.least
 
 /**
  * The input with its large resources decoded, in steps; `undefined`: it has none. ★ What the client holds already is not decoded
@@ -33,12 +33,16 @@ const decoding = function* (client: Client.Client, input: Response): Steps.Steps
   if (to === undefined || decoder === undefined) return input
   const { named } = ClientCache.inUse(client.cache, typeUrl, to.server.id, response.resources.length)
   const comparison = new ReceivedResources.Comparison()
-  const resources: Array<ReceivedResource> = []
-  for (const resource of response.resources) {
-    const isOfType = isLarge(resource) && resource.typeUrl === typeUrl
-    const held = isOfType ? named(Decoding.nameIn(decoder, resource))?.use.bytes : undefined
+  const resources: Array<Received> = []
+  for (const each of response.resources) {
+    if (!isLarge(each) || each.typeUrl !== typeUrl) {
+      resources.push(each)
+      continue
+    }
+    const resource = ReceivedResources.read(each)
+    const held = named(Decoding.nameIn(decoder, resource))?.use.bytes
     const isHeld = held !== undefined && resource.value !== undefined && comparison.isEqual(held, resource.value)
-    resources.push(isOfType && !isHeld ? yield* Decoding.decodeInSteps(decoder, resource) : resource)
+    resources.push(isHeld ? each : yield* Decoding.decodeInSteps(decoder, resource))
   }
   return { ...input, response: { ...response, resources } }
 }

@@ -115,8 +115,8 @@ export class PlaceIndex {
   }
 
   /** The resource that a received one is, unchanged; `undefined`: it is not found in time. */
-  unchanged(resource: Received.InPlace, comparison: Received.Comparison): Placed | undefined {
-    const hash = resource.nameHash
+  unchanged(resource: Received.Unread, comparison: Received.Comparison): Placed | undefined {
+    const hash = Received.nameHash(resource)
     for (let tried = 0; tried < mostTried; tried++) {
       const placed = this.#at(hash + tried)
       if (placed === undefined) return undefined
@@ -138,9 +138,9 @@ export class PlaceIndex {
  */
 export const isUnchanged = (
   { name, plain, version }: Placed,
-  resource: Received.InPlace,
+  resource: Received.Unread,
   comparison: Received.Comparison
 ): boolean =>
   plain !== undefined &&
-  (!resource.isWrapped || (resource.isNamed(name) && resource.isVersion(version))) &&
-  resource.isBody(plain, comparison)
+  (!Received.isWrapped(resource) || (Received.isNamed(resource, name) && Received.isVersion(resource, version))) &&
+  Received.isBody(resource, plain, comparison)

@@ -11,7 +11,7 @@ import * as Either from "effect/Either"
 import * as Authority from "../protocol/Authority.js"
 import * as StatusCode from "../protocol/StatusCode.js"
 import type { ClientResponse, ResourceError } from "../wire/ClientResponse.js"
-import type { InPlace, ReceivedResource } from "../wire/ReceivedResource.js"
+import type { ReceivedResource, Unread } from "../wire/ReceivedResource.js"
 import * as ReceivedResources from "../wire/ReceivedResource.js"
 import type { ErrorDetail } from "../wire/Request.js"
 import { utf8 } from "../wire/Wire.js"
@@ -40,7 +40,7 @@ export interface View {
   readonly placed: (index: number) => Placed | undefined
   /** The resource in use that a received one is, unchanged, if it is found at once; first that which was expected is looked at. */
   readonly unchanged: (
-    resource: InPlace,
+    resource: Unread,
     expected: Placed | undefined,
     comparison: ReceivedResources.Comparison
   ) => Placed | undefined
@@ -146,7 +146,7 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
   const isEachItself = gone.size === 0 && Ownerships.isNone(view.ownership)
   let aliases: ReadonlySet<string> | undefined
   const claimed = (alias: string): boolean =>
-    (aliases ??= new Set(response.resources.flatMap((resource) => resource.aliases))).has(alias)
+    (aliases ??= new Set(response.resources.flatMap((each) => ReceivedResources.read(each).aliases))).has(alias)
   const reject = (names: ReadonlyArray<string>, name: string, words: string) => {
     const reason = truncate(words, maxReason)
     problems.push(`resource ${JSON.stringify(name)}: ${reason}`)
@@ -154,16 +154,16 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
   }
 
   for (let index = 0; index < response.resources.length; index++) {
-    const resource = response.resources[index]
-    if (resource === undefined) continue
-    const isInPlace = resource instanceof ReceivedResources.InPlace
-    const hasBody = isInPlace || resource.value !== undefined
+    const each = response.resources[index]
+    if (each === undefined) continue
+    const hasBody = each.message !== undefined || each.value !== undefined
     if (hasBody) bodies++
-    const isOtherType = hasBody && resource.typeUrl !== response.typeUrl
+    const isOtherType = hasBody && each.typeUrl !== response.typeUrl
     const expected = view.placed(position)
-    if (isInPlace && !isOtherType && (resource.isWrapped ? isEachItself : isNamed)) {
+    const canGuess = each.message !== undefined && (ReceivedResources.isWrapped(each) ? isEachItself : isNamed)
+    if (canGuess && !isOtherType) {
       // Fast path: equal bytes identify a resource in use, which was asked for, so its name need not be read.
-      const same = view.unchanged(resource, expected, comparison)
+      const same = view.unchanged(each, expected, comparison)
       if (same !== undefined && !seen.has(same.name)) {
         if (same.name === expected?.name) position++
         seen.add(same.name)
@@ -173,6 +173,7 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
         continue
       }
     }
+    const resource = ReceivedResources.read(each)
     const { ttl, value } = resource
     const otherType = () => `is a ${resource.typeUrl || "message without a type"}, not a ${response.typeUrl}`
     const isNamedInside = resource.name === "" && value !== undefined && !isOtherType

@@ -36,7 +36,7 @@ export interface ClientResponse {
   /** `version_info` in state of the world; in incremental `system_version_info`, which is for debugging only. */
   readonly version: string
   readonly nonce: string
-  readonly resources: ReadonlyArray<Received.ReceivedResource>
+  readonly resources: ReadonlyArray<Received.Received>
   /** `removed_resources` and `removed_resource_names`, without variants that others take the place of. Incremental only. */
   readonly removed: ReadonlyArray<string>
   /** `resource_errors`. */
@@ -75,7 +75,7 @@ export const decode = (protocol: Protocol, bytes: Uint8Array): Either.Either<Cli
 
 const decodeStateOfTheWorld = (bytes: Uint8Array): ClientResponse => {
   const head = { version: "", typeUrl: "", nonce: "" }
-  const resources: Array<Received.ReceivedResource> = []
+  const resources: Array<Received.Received> = []
   const errors: Array<ResourceError> = []
   const typeUrls = new Received.TypeUrls()
   fields(bytes, (reader, field, type) => {
@@ -105,7 +105,7 @@ const decodeStateOfTheWorld = (bytes: Uint8Array): ClientResponse => {
 
 const decodeIncremental = (bytes: Uint8Array): ClientResponse => {
   const head = { version: "", typeUrl: "", nonce: "" }
-  const resources: Array<Received.ReceivedResource> = []
+  const resources: Array<Received.Received> = []
   const removed: Array<string> = []
   const errors: Array<ResourceError> = []
   let variants: Array<string> | undefined
@@ -143,7 +143,7 @@ const decodeIncremental = (bytes: Uint8Array): ClientResponse => {
   })
   if (variants !== undefined) {
     // ★ A variant that another one takes the place of is removed in the same response: for this client the resource changes (TP2).
-    const sent = new Set(resources.map(({ name }) => name))
+    const sent = new Set(resources.map((each) => Received.read(each).name))
     for (const name of variants) if (!sent.has(name)) removed.push(name)
   }
   return { protocol: "Incremental", ...head, resources, removed, errors }
@@ -172,7 +172,7 @@ const decodeStatus = (reader: BinaryReader): ErrorDetail => {
   return status
 }
 
-const noResources: ReadonlyArray<Received.ReceivedResource> = []
+const noResources: ReadonlyArray<Received.Received> = []
 const noNames: ReadonlyArray<string> = []
 const noErrors: ReadonlyArray<ResourceError> = []
 

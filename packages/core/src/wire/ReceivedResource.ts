@@ -34,7 +34,38 @@ export interface ReceivedResource {
   readonly malformed: string | undefined
   /** What was made of a large body before: see `LargeResources`. */
   readonly decoded?: Decoded | undefined
+  /** Only of what is {@link Unread}. */
+  readonly message?: undefined
 }
+
+/**
+ * A resource that is not read yet: where its parts are in the response. Of most that come again, nothing needs to be read but the
+ * bytes that are compared. It has a body, and neither aliases nor a TTL.
+ *
+ * @since 0.1.0
+ */
+export interface Unread {
+  /** The response. */
+  readonly message: Uint8Array
+  readonly typeUrl: string
+  /** Place of the body. */
+  readonly at: number
+  /** End of the body. */
+  readonly end: number
+  /** End of the name, which begins two bytes after the body. In ASCII, as the version is. 0: there is no wrapper. */
+  readonly nameEnd: number
+  /** Place of the version. */
+  readonly versionAt: number
+  /** End of the version. */
+  readonly versionEnd: number
+}
+
+/**
+ * A resource in a response, read or not.
+ *
+ * @since 0.1.0
+ */
+export type Received = ReceivedResource | Unread
 
 /**
  * What the decoder of a type made of a body, for a name.
@@ -149,7 +180,7 @@ const basis = 0x811c9dc5
 const prime = 0x01000193
 
 /**
- * A number for a name in ASCII, to find it by: see {@link InPlace.nameHash}. Names may have the same.
+ * A number for a name in ASCII, to find it by: see {@link nameHash}. Names may have the same.
  *
  * @since 0.1.0
  */
@@ -173,92 +204,80 @@ const isAscii = (bytes: Uint8Array, from: number, end: number): boolean => {
 }
 
 /**
- * A resource whose parts stay in the response until they are asked for: of most that come again, none is. It has a body, and neither
- * aliases nor a TTL.
+ * The resource, read.
  *
  * @since 0.1.0
  */
-export class InPlace implements ReceivedResource {
-  #value: Uint8Array | undefined
-  #name: string | undefined
-  #version: string | undefined
-
-  /**
-   * @param message the response
-   * @param at place of the body
-   * @param end of the body
-   * @param nameEnd end of the name, which begins two bytes after the body; 0: there is no wrapper. In ASCII, as the version is
-   * @param versionAt place of the version
-   * @param versionEnd end of the version
-   */
-  constructor(
-    readonly typeUrl: string,
-    private readonly message: Uint8Array,
-    private readonly at: number,
-    private readonly end: number,
-    private readonly nameEnd: number,
-    private readonly versionAt: number,
-    private readonly versionEnd: number
-  ) {}
-
-  get value(): Uint8Array {
-    return (this.#value ??= this.message.subarray(this.at, this.end))
+export const read = (self: Received): ReceivedResource => {
+  if (self.message === undefined) return self
+  const { at, end, message, nameEnd, typeUrl, versionAt, versionEnd } = self
+  return {
+    name: isWrapped(self) ? decoder.decode(message.subarray(end + 2, nameEnd)) : "",
+    version: isWrapped(self) ? decoder.decode(message.subarray(versionAt, versionEnd)) : "",
+    aliases: noText,
+    ttl: undefined,
+    typeUrl,
+    value: message.subarray(at, end),
+    malformed: undefined
   }
+}
 
-  get name(): string {
-    return (this.#name ??= this.isWrapped ? decoder.decode(this.message.subarray(this.end + 2, this.nameEnd)) : "")
-  }
+/**
+ * Bytes of the body; 0 without one.
+ *
+ * @since 0.1.0
+ */
+export const sizeOf = (self: Received): number =>
+  self.message === undefined ? (self.value?.byteLength ?? 0) : self.end - self.at
 
-  get version(): string {
-    return (this.#version ??= this.isWrapped
-      ? decoder.decode(this.message.subarray(this.versionAt, this.versionEnd))
-      : "")
-  }
+/**
+ * Whether name and version are beside the body.
+ *
+ * @since 0.1.0
+ */
+export const isWrapped = ({ nameEnd }: Unread): boolean => nameEnd !== 0
 
-  get aliases(): ReadonlyArray<string> {
-    return noText
-  }
+/**
+ * Whether a wrapped resource has this name.
+ *
+ * @since 0.1.0
+ */
+export const isNamed = ({ end, message, nameEnd }: Unread, name: string): boolean =>
+  isText(name, message, end + 2, nameEnd)
 
-  get ttl(): undefined {
-    return undefined
-  }
+/**
+ * Whether a wrapped resource has this version.
+ *
+ * @since 0.1.0
+ */
+export const isVersion = ({ message, versionAt, versionEnd }: Unread, version: string): boolean =>
+  isText(version, message, versionAt, versionEnd)
 
-  get malformed(): undefined {
-    return undefined
-  }
+/**
+ * Whether these bytes are the body.
+ *
+ * @since 0.1.0
+ */
+export const isBody = ({ at, end, message }: Unread, held: DataView, comparison: Comparison): boolean =>
+  held.byteLength === end - at && comparison.isAt(held, message, at)
 
-  /** Whether name and version are beside the body. */
-  get isWrapped(): boolean {
-    return this.nameEnd !== 0
-  }
+/**
+ * {@link hashOf} of the name; without a wrapper of the text in field 1 of the body, if that comes first and is short, else 0.
+ *
+ * @since 0.1.0
+ */
+export const nameHash = (self: Unread): number => {
+  const { at, end, message, nameEnd } = self
+  if (isWrapped(self)) return hashAt(message, end + 2, nameEnd)
+  const from = at + 2
+  const textEnd = from + (message[at + 1] ?? 0)
+  return message[at] !== 0x0a || textEnd > end || textEnd >= from + 0x80 ? 0 : hashAt(message, from, textEnd)
+}
 
-  /** Bytes of the body. */
-  get size(): number {
-    return this.end - this.at
-  }
-
-  isNamed(name: string): boolean {
-    return isText(name, this.message, this.end + 2, this.nameEnd)
-  }
-
-  isVersion(version: string): boolean {
-    return isText(version, this.message, this.versionAt, this.versionEnd)
-  }
-
-  isBody(held: DataView, comparison: Comparison): boolean {
-    return held.byteLength === this.end - this.at && comparison.isAt(held, this.message, this.at)
-  }
-
-  /** {@link hashOf} of the name; without a wrapper of the text in field 1 of the body, if that comes first and is short. */
-  get nameHash(): number {
-    const { message } = this
-    const from = this.isWrapped ? this.end + 2 : this.at + 2
-    const end = this.isWrapped ? this.nameEnd : from + (message[from - 1] ?? 0)
-    if (!this.isWrapped && (message[this.at] !== 0x0a || end > this.end || end >= from + 0x80)) return 0
-    let hash = basis
-    for (let at = from; at < end; at++) hash = Math.imul(hash ^ (message[at] ?? 0), prime)
-    return hash >>> 0
-  }
+const hashAt = (bytes: Uint8Array, from: number, end: number): number => {
+  let hash = basis
+  for (let at = from; at < end; at++) hash = Math.imul(hash ^ (bytes[at] ?? 0), prime)
+  return hash >>> 0
 }
 
 /** `google.protobuf.Any` */
@@ -281,7 +300,7 @@ const readAny = (bytes: Uint8Array, typeUrls: TypeUrls): { typeUrl: string; valu
  *
  * @since 0.1.0
  */
-export const decode = (bytes: Uint8Array, reader: BinaryReader, typeUrls: TypeUrls): ReceivedResource => {
+export const decode = (bytes: Uint8Array, reader: BinaryReader, typeUrls: TypeUrls): Received => {
   const start = reader.pos
   const end = reader.uint32() + reader.pos
   const length = bytes[reader.pos + 1] ?? 0
@@ -298,7 +317,7 @@ export const decode = (bytes: Uint8Array, reader: BinaryReader, typeUrls: TypeUr
     const at = reader.pos
     if (at + size === end && !typeUrls.last.endsWith(WRAPPER)) {
       reader.pos = end
-      return new InPlace(typeUrls.last, bytes, at, end, 0, 0, 0)
+      return { message: bytes, typeUrl: typeUrls.last, at, end, nameEnd: 0, versionAt: 0, versionEnd: 0 }
     }
   }
   reader.pos = start
@@ -313,7 +332,7 @@ export const decode = (bytes: Uint8Array, reader: BinaryReader, typeUrls: TypeUr
  *
  * @since 0.1.0
  */
-export const decodeWrapped = (bytes: Uint8Array, reader: BinaryReader, typeUrls: TypeUrls): ReceivedResource => {
+export const decodeWrapped = (bytes: Uint8Array, reader: BinaryReader, typeUrls: TypeUrls): Received => {
   const start = reader.pos
   const end = reader.uint32() + reader.pos
   const version = reader.pos + 2
@@ -345,7 +364,15 @@ export const decodeWrapped = (bytes: Uint8Array, reader: BinaryReader, typeUrls:
       // Other texts take the slow path, which names the fault of invalid UTF-8.
       if (at + size === bodyEnd && isAscii(bytes, name, end) && isAscii(bytes, version, versionEnd)) {
         reader.pos = end
-        return new InPlace(typeUrls.last, bytes, at, bodyEnd, end, version, versionEnd)
+        return {
+          message: bytes,
+          typeUrl: typeUrls.last,
+          at,
+          end: bodyEnd,
+          nameEnd: end,
+          versionAt: version,
+          versionEnd
+        }
       }
     }
   }
@@ -434,24 +461,6 @@ export const decodeVariant = (reader: BinaryReader): { readonly name: string; re
   })
   return { name, isVariant }
 }
-
-/**
- * Bytes of the body; 0 without one.
- *
- * @since 0.1.0
- */
-export const sizeOf = (self: ReceivedResource): number =>
-  self instanceof InPlace ? self.size : (self.value?.byteLength ?? 0)
-
-/**
- * The resource with what was made of its body.
- *
- * @since 0.1.0
- */
-export const withDecoded = (
-  { aliases, malformed, name, ttl, typeUrl, value, version }: ReceivedResource,
-  decoded: Decoded
-): ReceivedResource => ({ name, version, aliases, ttl, typeUrl, value, malformed, decoded })
 
 /**
  * A received resource; omitted fields are empty.

@@ -4,6 +4,7 @@ import * as Client from "@effect-xds/core/client/Client"
 import * as ClientCache from "@effect-xds/core/client/ClientCache"
 import * as ResponseOrder from "@effect-xds/core/client/ResponseOrder"
 import * as ClientResponse from "@effect-xds/core/wire/ClientResponse"
+import * as PlainData from "@effect-xds/core/PlainData"
 import * as ReceivedResource from "@effect-xds/core/wire/ReceivedResource"
 import type { Protocol } from "@effect-xds/core/wire/Request"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
@@ -72,21 +73,17 @@ const first: Sent = { name: "first", content: 0, version: "1" }
 const received = (protocol: Protocol, ...resources: ReadonlyArray<Sent>) =>
   decode(protocol, { resources: [first, ...resources], removed: [] }).resources.slice(1)
 
-/** The same without anything that is read later. */
-const copy = ({ aliases, malformed, name, ttl, typeUrl, value, version }: ReceivedResource.ReceivedResource) =>
-  ReceivedResource.make({ name, version, aliases, ttl, typeUrl, value, malformed })
-
-const inPlace = (resource: ReceivedResource.ReceivedResource | undefined): ReceivedResource.InPlace => {
-  assert(resource instanceof ReceivedResource.InPlace)
+const unread = (resource: ReceivedResource.Received | undefined): ReceivedResource.Unread => {
+  assert(resource?.message !== undefined)
   return resource
 }
 
-const placed = ({ name, version }: Sent, resource: ReceivedResource.ReceivedResource) =>
-  ResponseOrder.place(name, {
-    version,
-    bytes: ReceivedResource.viewOf(new Uint8Array(resource.value ?? [])),
-    isPlain: true
-  })
+/** What compares the body of a resource. */
+const bodyOf = (resource: ReceivedResource.Received | undefined): DataView =>
+  ReceivedResource.viewOf(ReceivedResource.read(unread(resource)).value ?? new Uint8Array())
+
+const placed = ({ name, version }: Sent, resource: ReceivedResource.Received) =>
+  ResponseOrder.place(name, { version, bytes: bodyOf(resource), isPlain: true })
 
 /** A client that watches the wildcard and two names. */
 const clientOf = (protocol: Protocol) => {
@@ -158,38 +155,43 @@ const scripts = fc.array(fc.tuple(script, fc.boolean(), fc.nat(), fc.nat(9)), { 
   })
 })
 
-describe("resources that stay in the response until they are asked for", () => {
+describe("resources that are not read until that is needed", () => {
   for (const protocol of ["StateOfTheWorld", "Incremental"] as const) {
-    it(`lead to what copies of them lead to: ${protocol}`, () => {
-      let unread = 0
+    it(`lead to what they lead to when they are read: ${protocol}`, () => {
+      let count = 0
       fc.assert(
         fc.property(scripts, (responses) => {
           const [one, other] = [clientOf(protocol), clientOf(protocol)]
           for (const [index, each] of responses.entries()) {
             for (const client of [one, other]) client.toggle(each.toggled)
             const response = decode(protocol, each, String(index + 1))
-            unread += response.resources.filter((resource) => resource instanceof ReceivedResource.InPlace).length
+            count += response.resources.filter((resource) => resource.message !== undefined).length
             const again = decode(protocol, each, String(index + 1))
             const outputs = one.receive(response)
-            assert.deepStrictEqual(outputs, other.receive({ ...again, resources: again.resources.map(copy) }))
+            assert.deepStrictEqual(
+              outputs,
+              other.receive({ ...again, resources: again.resources.map(ReceivedResource.read) })
+            )
             assert.deepStrictEqual(one.cache(), other.cache())
           }
         }),
         { seed, numRuns: Number(process.env["XDS_RUNS"] ?? "400") }
       )
-      assert.isAbove(unread, 200)
+      assert.isAbove(count, 200)
     })
   }
 
-  it("say what they are when they are asked", () => {
+  it("are data, and say what they are when they are read", () => {
     for (const protocol of ["StateOfTheWorld", "Incremental"] as const) {
-      const [resource] = received(protocol, { name: "cluster", content: 1, version: "7" })
+      const resource = unread(received(protocol, { name: "cluster", content: 1, version: "7" })[0])
       const isWrapped = protocol === "Incremental"
-      const { name, version } = inPlace(resource)
+      const { name, value, version } = ReceivedResource.read(resource)
       assert.deepStrictEqual([name, version], isWrapped ? ["cluster", "7"] : ["", ""])
-      assert.strictEqual(inPlace(resource).isWrapped, isWrapped)
-      assert.strictEqual(inPlace(resource).nameHash, ReceivedResource.hashOf("cluster"))
-      assert.strictEqual(inPlace(resource).size, inPlace(resource).value.byteLength)
+      assert.strictEqual(ReceivedResource.isWrapped(resource), isWrapped)
+      assert.strictEqual(ReceivedResource.nameHash(resource), ReceivedResource.hashOf("cluster"))
+      assert.strictEqual(ReceivedResource.sizeOf(resource), value?.byteLength)
+      assert.deepStrictEqual(PlainData.read(PlainData.print(resource)), resource)
+      assert.deepStrictEqual(structuredClone(resource), resource)
     }
   })
 
@@ -200,14 +202,16 @@ describe("resources that stay in the response until they are asked for", () => {
       { name: "é", content: 0, version: "1" },
       { name: "a", content: 0, version: "é" }
     )
-    assert.isTrue(ascii instanceof ReceivedResource.InPlace)
-    assert.isFalse(name instanceof ReceivedResource.InPlace)
-    assert.isFalse(version instanceof ReceivedResource.InPlace)
+    assert.isDefined(ascii?.message)
+    assert.isUndefined(name?.message)
+    assert.isUndefined(version?.message)
     const bytes = encode("Incremental", { resources: [{ name: "é", content: 0, version: "1" }], removed: [] }, "1")
     const at = bytes.lastIndexOf(0xc3)
     bytes[at] = 0xff
     const { resources } = Either.getOrThrow(ClientResponse.decode("Incremental", bytes))
-    assert.isDefined(resources[0]?.malformed)
+    const [resource] = resources
+    assert(resource !== undefined)
+    assert.isDefined(ReceivedResource.read(resource).malformed)
   })
 })
 
@@ -222,7 +226,7 @@ describe("the order of a response", () => {
   it("finds what is unchanged by its name, in any order", () => {
     for (const protocol of ["StateOfTheWorld", "Incremental"] as const) {
       const index = indexOf(protocol, all)
-      const found = received(protocol, ...all.toReversed()).map((each) => index.unchanged(inPlace(each), comparison))
+      const found = received(protocol, ...all.toReversed()).map((each) => index.unchanged(unread(each), comparison))
       assert.deepStrictEqual(
         found.map((each) => each?.name),
         all.toReversed().map(({ name }) => name)
@@ -237,7 +241,7 @@ describe("the order of a response", () => {
     const index = indexOf("Incremental", all)
     const isFound = (sent: Sent) => {
       const [resource] = received("Incremental", sent)
-      return index.unchanged(inPlace(resource), comparison) !== undefined
+      return index.unchanged(unread(resource), comparison) !== undefined
     }
     assert.isTrue(isFound(one))
     assert.isFalse(isFound({ ...one, content: 2 }))
@@ -249,12 +253,12 @@ describe("the order of a response", () => {
     assert(other !== undefined && mine !== undefined)
     const held = ResponseOrder.place("cluster-7", {
       version: "1",
-      bytes: ReceivedResource.viewOf(inPlace(other).value),
+      bytes: bodyOf(other),
       isPlain: true
     })
-    assert.isFalse(ResponseOrder.isUnchanged(held, inPlace(other), comparison))
-    const use = { version: "1", bytes: ReceivedResource.viewOf(inPlace(mine).value), isPlain: false }
-    assert.isFalse(ResponseOrder.isUnchanged(ResponseOrder.place("cluster-7", use), inPlace(mine), comparison))
+    assert.isFalse(ResponseOrder.isUnchanged(held, unread(other), comparison))
+    const use = { version: "1", bytes: bodyOf(mine), isPlain: false }
+    assert.isFalse(ResponseOrder.isUnchanged(ResponseOrder.place("cluster-7", use), unread(mine), comparison))
   })
 
   it("looks at no more than 16 places for a name: names may be chosen so that they meet", () => {
@@ -264,7 +268,7 @@ describe("the order of a response", () => {
       .map((name) => ({ name, content: 1, version: "1" }))
     assert.lengthOf(chosen, 60)
     const index = indexOf("StateOfTheWorld", chosen)
-    const found = received("StateOfTheWorld", ...chosen).map((each) => index.unchanged(inPlace(each), comparison)?.name)
+    const found = received("StateOfTheWorld", ...chosen).map((each) => index.unchanged(unread(each), comparison)?.name)
     assert.lengthOf(
       found.filter((name) => name !== undefined),
       16
@@ -282,7 +286,7 @@ describe("the order of a response", () => {
     const { unchanged } = ClientCache.inUse(client.cache(), typeUrl, "server", 1)
     const whole = ClientCache.inUse(client.cache(), typeUrl, "server", 1_000)
     const [resource] = received("Incremental", all[1_000] ?? { name: "", content: 0, version: "" })
-    assert.isUndefined(unchanged(inPlace(resource), undefined, comparison))
-    assert.strictEqual(whole.unchanged(inPlace(resource), undefined, comparison)?.name, "cluster-1000")
+    assert.isUndefined(unchanged(unread(resource), undefined, comparison))
+    assert.strictEqual(whole.unchanged(unread(resource), undefined, comparison)?.name, "cluster-1000")
   })
 })

@@ -5,6 +5,7 @@ import * as Backoff from "@effect-xds/core/client/Backoff"
 import * as ClientRequest from "@effect-xds/core/wire/ClientRequest"
 import * as ClientResponse from "@effect-xds/core/wire/ClientResponse"
 import * as Fields from "@effect-xds/core/wire/Fields"
+import * as ReceivedResource from "@effect-xds/core/wire/ReceivedResource"
 import * as Request from "@effect-xds/core/wire/Request"
 import * as ResourceDecoder from "@effect-xds/core/client/ResourceDecoder"
 import * as Validation from "@effect-xds/core/client/Validation"
@@ -164,7 +165,7 @@ describe("ClientResponse", () => {
     const read = Either.getOrThrow(ClientResponse.decode("StateOfTheWorld", bytes))
     assert.deepInclude(read, { typeUrl, version: "7", nonce: "n", removed: [] })
     assert.deepStrictEqual(read.errors, [{ name: "gone", error: { code: 5, message: "no such thing" } }])
-    const [a, b, c, d, e] = read.resources
+    const [a, b, c, d, e] = read.resources.map(ReceivedResource.read)
     assert.deepStrictEqual(a?.value && Array.from(a.value), Array.from(clusterOf("a")))
     assert.strictEqual(a?.value?.buffer, bytes.buffer)
     assert.deepInclude(b, { name: "b", version: "2", aliases: ["x"], ttl: 2_500, typeUrl })
@@ -181,10 +182,10 @@ describe("ClientResponse", () => {
     const bytes = toBinary(DeltaDiscoveryResponseSchema, create(DeltaDiscoveryResponseSchema, { typeUrl, resources }))
     const read = Either.getOrThrow(ClientResponse.decode("Incremental", bytes))
     assert.deepStrictEqual(
-      read.resources.map(({ name, version }) => ({ name, version })),
+      read.resources.map(ReceivedResource.read).map(({ name, version }) => ({ name, version })),
       pairs
     )
-    for (const { name, value } of read.resources)
+    for (const { name, value } of read.resources.map(ReceivedResource.read))
       assert.deepStrictEqual(value && Array.from(value), Array.from(clusterOf(name)))
   })
 
@@ -205,7 +206,7 @@ describe("ClientResponse", () => {
     const read = Either.getOrThrow(ClientResponse.decode("Incremental", bytes))
     assert.deepInclude(read, { typeUrl, version: "7", nonce: "n", removed: ["x", "y"] })
     assert.deepStrictEqual(
-      read.resources.map(({ name, value, version }) => [name, version, value !== undefined]),
+      read.resources.map(ReceivedResource.read).map(({ name, value, version }) => [name, version, value !== undefined]),
       [
         ["a", "1", true],
         ["b", "2", false],

@@ -2,6 +2,7 @@
  * Messages and resources in the form of traces.
  */
 import * as ClientResponse from "@effect-xds/core/wire/ClientResponse"
+import * as ReceivedResource from "@effect-xds/core/wire/ReceivedResource"
 import type * as Request from "@effect-xds/core/wire/Request"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as Either from "effect/Either"
@@ -76,7 +77,7 @@ export class MessageTracer {
       typeUrl,
       nonce,
       version,
-      resources: resources.map(({ aliases, name, value, version }) => ({
+      resources: resources.map(ReceivedResource.read).map(({ aliases, name, value, version }) => ({
         ...this.resourceOf(
           typeUrl,
           name === "" && value !== undefined ? (ResourceType.nameOfBytes(value) ?? "") : name,
