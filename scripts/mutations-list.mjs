@@ -8716,5 +8716,12 @@ export const mutations = [
     by: "packages/core/test/client/ResponseOrder.test.ts",
     line: " && isAscii(bytes, version, versionEnd)",
     becomes: ""
+  },
+  {
+    fault: "the first resource of each response is read, whether it is needed or not",
+    file: "wire/ReceivedResource.ts",
+    by: "packages/core/test/client/ResponseOrder.test.ts",
+    line: "if (this.bytes.byteLength === 0) this.of(bytes.subarray(start, start + length))",
+    becomes: ""
   }
 ]

@@ -119,6 +119,12 @@ export class TypeUrls {
     return true
   }
 
+  /** {@link isAt}; the first one is taken to be the last. */
+  isNext(bytes: Uint8Array, start: number, length: number): boolean {
+    if (this.bytes.byteLength === 0) this.of(bytes.subarray(start, start + length))
+    return this.isAt(bytes, start, length)
+  }
+
   get last(): string {
     return this.text
   }
@@ -310,7 +316,7 @@ export const decode = (bytes: Uint8Array, reader: BinaryReader, typeUrls: TypeUr
     bytes[reader.pos] === tags.anyTypeUrl &&
     length < 0x80 &&
     bytes[first + length] === tags.anyValue &&
-    typeUrls.isAt(bytes, first, length)
+    typeUrls.isNext(bytes, first, length)
   ) {
     reader.pos = first + length + 1
     const size = reader.uint32()
@@ -353,7 +359,7 @@ export const decodeWrapped = (bytes: Uint8Array, reader: BinaryReader, typeUrls:
       bytes[reader.pos] === tags.anyTypeUrl &&
       length < 0x80 &&
       bytes[first + length] === tags.anyValue &&
-      typeUrls.isAt(bytes, first, length) &&
+      typeUrls.isNext(bytes, first, length) &&
       bytes[bodyEnd] === tags.name &&
       name + (bytes[name - 1] ?? 0) === end &&
       end < name + 0x80

@@ -67,11 +67,8 @@ const encode = (protocol: Protocol, { removed, resources }: Script, nonce: strin
 const decode = (protocol: Protocol, script: Script, nonce = "1") =>
   Either.getOrThrow(ClientResponse.decode(protocol, encode(protocol, script, nonce)))
 
-const first: Sent = { name: "first", content: 0, version: "1" }
-
-/** What is received: all but the first, whose type is not known yet. */
 const received = (protocol: Protocol, ...resources: ReadonlyArray<Sent>) =>
-  decode(protocol, { resources: [first, ...resources], removed: [] }).resources.slice(1)
+  decode(protocol, { resources, removed: [] }).resources
 
 const unread = (resource: ReceivedResource.Received | undefined): ReceivedResource.Unread => {
   assert(resource?.message !== undefined)
