@@ -8644,8 +8644,8 @@ export const mutations = [
     fault: "layers: a group takes the map of names of the base",
     file: "resource/ResourceSet.ts",
     by: "packages/core/test/LayeredGroup.test.ts",
-    line: "made.follow(self, before, own === undefined)",
-    becomes: "made.follow(self, before, true)"
+    line: "change.own, change.own === undefined)",
+    becomes: "change.own, true)"
   },
   {
     fault: "the log of a view is as long as that of the group",
@@ -8672,8 +8672,8 @@ export const mutations = [
     fault: "a resource with a TTL or an error of its own is unchanged at once",
     file: "client/ResponseOrder.ts",
     by: "packages/core/test/client/ResponseOrder.test.ts",
-    line: "plain: use.isPlain ? use.bytes : undefined",
-    becomes: "plain: use.bytes"
+    line: "  isPlain &&\n",
+    becomes: "  isPlain !== undefined &&\n"
   },
   {
     fault: "an index of names has no end of places for one",

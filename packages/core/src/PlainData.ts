@@ -7,6 +7,7 @@
 import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire"
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
+import { viewOf } from "./wire/Wire.js"
 
 /** Key that marks such a value. No field of a state has this name. */
 const tag = "$"
@@ -46,10 +47,8 @@ const fromJson = (json: unknown): unknown => {
       return Number(record["text"])
     case "bytes":
       return base64Decode(String(record["base64"]))
-    case "view": {
-      const { buffer, byteLength, byteOffset } = base64Decode(String(record["base64"]))
-      return new DataView(buffer, byteOffset, byteLength)
-    }
+    case "view":
+      return viewOf(base64Decode(String(record["base64"])))
     case "HashMap":
       return HashMap.fromIterable(items.filter(isPair))
     case "HashSet":

@@ -13,8 +13,8 @@ import type * as Option from "effect/Option"
 import * as Authority from "../protocol/Authority.js"
 import * as Collection from "../protocol/Collection.js"
 import * as StatusCode from "../protocol/StatusCode.js"
-import * as ReceivedResources from "../wire/ReceivedResource.js"
 import type { ErrorDetail } from "../wire/Request.js"
+import { viewOf } from "../wire/Wire.js"
 import type { ClientCache, Entry, Failure, Held, Notice, Result, Step, TypeCache } from "./CachedType.js"
 import {
   CacheDraft,
@@ -43,7 +43,7 @@ export const useOf = (entry: Option.Option<Entry>, server: string): InUse | unde
   if (entry._tag === "None" || entry.value.held === undefined) return undefined
   const { failure, held } = entry.value
   const isPlain = failure === undefined && held.expiresAt === never && held.server === server
-  return { version: held.version, bytes: ReceivedResources.viewOf(held.bytes), isPlain }
+  return { version: held.version, bytes: viewOf(held.bytes), isPlain }
 }
 
 /** The order of resources after a response. A small response says nothing about the others, so the order before stays. */

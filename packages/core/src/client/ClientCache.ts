@@ -94,9 +94,10 @@ export const inUse = (
     },
     unchanged: (resource, expected, comparison) => {
       if (expected !== undefined && ResponseOrders.isUnchanged(expected, resource, comparison)) return expected
+      if (!isIndexed) return undefined
+      const hash = ReceivedResources.nameHash(resource)
       // With the name of the one expected it has changed.
-      const isOther = isIndexed && ReceivedResources.nameHash(resource) !== expected?.hash
-      return isOther ? byName().unchanged(resource, comparison) : undefined
+      return hash === expected?.hash ? undefined : byName().unchanged(hash, resource, comparison)
     }
   }
 }

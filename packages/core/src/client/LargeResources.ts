@@ -40,7 +40,7 @@ const decoding = function* (client: Client.Client, input: Response): Steps.Steps
       continue
     }
     const resource = ReceivedResources.read(each)
-    const held = named(Decoding.nameIn(decoder, resource))?.use.bytes
+    const held = named(Decoding.nameIn(decoder, resource))?.bytes
     const isHeld = held !== undefined && resource.value !== undefined && comparison.isEqual(held, resource.value)
     resources.push(isHeld ? each : yield* Decoding.decodeInSteps(decoder, resource))
   }

@@ -25,14 +25,10 @@ export interface InUse {
  *
  * @since 0.1.0
  */
-export interface Placed {
+export interface Placed extends InUse {
   readonly name: string
   /** See `ReceivedResource.hashOf`. */
   readonly hash: number
-  readonly use: InUse
-  /** Its version and, if {@link InUse.isPlain}, its bytes: of ten thousand resources each object that is looked into counts. */
-  readonly version: string
-  readonly plain: DataView | undefined
   /** The result if it comes again unchanged. Made once, because most resources do. */
   readonly again: Unchanged
 }
@@ -42,12 +38,12 @@ export interface Placed {
  *
  * @since 0.1.0
  */
-export const place = (name: string, use: InUse): Placed => ({
+export const place = (name: string, { bytes, isPlain, version }: InUse): Placed => ({
   name,
   hash: Received.hashOf(name),
-  use,
-  version: use.version,
-  plain: use.isPlain ? use.bytes : undefined,
+  version,
+  bytes,
+  isPlain,
   again: { name, ownName: name, version: undefined, ttl: undefined, isHeartbeat: false, isPlain: true }
 })
 
@@ -114,9 +110,12 @@ export class PlaceIndex {
     return undefined
   }
 
-  /** The resource that a received one is, unchanged; `undefined`: it is not found in time. */
-  unchanged(resource: Received.Unread, comparison: Received.Comparison): Placed | undefined {
-    const hash = Received.nameHash(resource)
+  /**
+   * The resource that a received one is, unchanged; `undefined`: it is not found in time.
+   *
+   * @param hash that of its name
+   */
+  unchanged(hash: number, resource: Received.Unread, comparison: Received.Comparison): Placed | undefined {
     for (let tried = 0; tried < mostTried; tried++) {
       const placed = this.#at(hash + tried)
       if (placed === undefined) return undefined
@@ -137,10 +136,10 @@ export class PlaceIndex {
  * @since 0.1.0
  */
 export const isUnchanged = (
-  { name, plain, version }: Placed,
+  { bytes, isPlain, name, version }: Placed,
   resource: Received.Unread,
   comparison: Received.Comparison
 ): boolean =>
-  plain !== undefined &&
+  isPlain &&
   (!Received.isWrapped(resource) || (Received.isNamed(resource, name) && Received.isVersion(resource, version))) &&
-  Received.isBody(resource, plain, comparison)
+  Received.isBody(resource, bytes, comparison)

@@ -146,7 +146,7 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
   const isEachItself = gone.size === 0 && Ownerships.isNone(view.ownership)
   let aliases: ReadonlySet<string> | undefined
   const claimed = (alias: string): boolean =>
-    (aliases ??= new Set(response.resources.flatMap((each) => ReceivedResources.read(each).aliases))).has(alias)
+    (aliases ??= new Set(response.resources.flatMap(ReceivedResources.aliasesOf))).has(alias)
   const reject = (names: ReadonlyArray<string>, name: string, words: string) => {
     const reason = truncate(words, maxReason)
     problems.push(`resource ${JSON.stringify(name)}: ${reason}`)
@@ -211,8 +211,7 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
     let decoded: Either.Either<Decoding.Valid, string> | undefined
     for (const each of names) {
       seen.add(each)
-      const placed = each === expected?.name ? expected : view.named(each)
-      const held = placed?.use
+      const held = each === expected?.name ? expected : view.named(each)
       if (held !== undefined) known++
       let next: Placed | string = each
       if (value === undefined) {
@@ -224,9 +223,9 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
       } else if (held !== undefined && comparison.isEqual(held.bytes, value)) {
         const isOwn = each === name
         const isPlain = isOwn && held.isPlain && ttl === undefined && (own === undefined || own === held.version)
-        if (isPlain && placed !== undefined) {
-          next = placed
-          unchanged.push(placed.again)
+        if (isPlain) {
+          next = held
+          unchanged.push(held.again)
         } else unchanged.push({ name: each, ownName: name, version: own, ttl, isHeartbeat: false, isPlain: false })
       } else if (held === undefined && !view.isNamed(each) && --room < 0) {
         problems.push(`resource ${JSON.stringify(name)}: is one more than the client takes`)

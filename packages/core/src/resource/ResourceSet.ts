@@ -363,7 +363,7 @@ export const updating = function* (
   for (const name of labelled ?? []) before.set(name, get(self, name))
   HashMap.endMutation(fingerprints)
   const content = { resources, aliases, ttls, varied, digest, version }
-  return Either.right(changed(self, before, content, fingerprints, domains, change.own))
+  return Either.right(changed(self, before, content, fingerprints, domains, change.own, change.own === undefined))
 }
 
 /** A set with other labels, which is no change. */
@@ -388,14 +388,15 @@ const changed = (
   }: Pick<ResourceSet, "resources" | "aliases" | "ttls" | "varied" | "digest" | "version">,
   fingerprints: Cursor["fingerprints"],
   domains: Cursor["domains"],
-  own: number | undefined
+  own: number | undefined,
+  isNext: boolean
 ): ResourceSet => {
   const { digest: from, typeUrl } = self
   const revision = self.cursor.revision + 1
   const cursor: Cursor = { revision, digest, fingerprints, aliases, domains, hasTtls: HashMap.size(ttls) > 0 }
   const logs = ChangeLog.withChange(self, { from, before }, own ?? HashMap.size(resources))
   const made = new ResourceSet({ typeUrl, resources, aliases, ttls, varied, digest, version, cursor, ...logs })
-  made.follow(self, before, own === undefined)
+  made.follow(self, before, isNext)
   return made
 }
 
@@ -457,7 +458,8 @@ export const withContentOf = (
   const { aliases, digest, resources, ttls, varied } = content
   if (before.size > 0) {
     const { fingerprints, domains } = content.cursor
-    return changed(self, before, { resources, aliases, ttls, varied, digest, version }, fingerprints, domains, own)
+    const all = { resources, aliases, ttls, varied, digest, version }
+    return changed(self, before, all, fingerprints, domains, own, true)
   }
   return resources === self.resources && version === self.version ? self : relabelled(self, resources, version)
 }

@@ -11,7 +11,7 @@ import type { BinaryReader } from "@bufbuild/protobuf/wire"
 import { WireType } from "@bufbuild/protobuf/wire"
 import type * as Either from "effect/Either"
 import { Any, Duration, Resource, ResourceName, tagOf } from "./Fields.js"
-import { fields } from "./Wire.js"
+import { fields, viewOf } from "./Wire.js"
 
 /**
  * A resource in a response: an `Any`, or an `envoy.service.discovery.v3.Resource` around one.
@@ -167,14 +167,6 @@ export class Comparison {
 }
 
 /**
- * What reads bytes word by word.
- *
- * @since 0.1.0
- */
-export const viewOf = ({ buffer, byteLength, byteOffset }: Uint8Array): DataView =>
-  new DataView(buffer, byteOffset, byteLength)
-
-/**
  * Whether two byte strings are the same.
  *
  * @since 0.1.0
@@ -227,6 +219,13 @@ export const read = (self: Received): ReceivedResource => {
     malformed: undefined
   }
 }
+
+/**
+ * The aliases, without reading the rest.
+ *
+ * @since 0.1.0
+ */
+export const aliasesOf = (self: Received): ReadonlyArray<string> => (self.message === undefined ? self.aliases : noText)
 
 /**
  * Bytes of the body; 0 without one.

@@ -174,3 +174,11 @@ export const fields = (
     if (!visit(reader, field, type)) reader.skip(type, field)
   }
 }
+
+/**
+ * What reads bytes word by word.
+ *
+ * @since 0.1.0
+ */
+export const viewOf = ({ buffer, byteLength, byteOffset }: Uint8Array): DataView =>
+  new DataView(buffer, byteOffset, byteLength)

@@ -7,6 +7,7 @@ import * as ClientResponse from "@effect-xds/core/wire/ClientResponse"
 import * as PlainData from "@effect-xds/core/PlainData"
 import * as ReceivedResource from "@effect-xds/core/wire/ReceivedResource"
 import type { Protocol } from "@effect-xds/core/wire/Request"
+import { viewOf } from "@effect-xds/core/wire/Wire"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import {
   DeltaDiscoveryResponseSchema,
@@ -77,7 +78,7 @@ const unread = (resource: ReceivedResource.Received | undefined): ReceivedResour
 
 /** What compares the body of a resource. */
 const bodyOf = (resource: ReceivedResource.Received | undefined): DataView =>
-  ReceivedResource.viewOf(ReceivedResource.read(unread(resource)).value ?? new Uint8Array())
+  viewOf(ReceivedResource.read(unread(resource)).value ?? new Uint8Array())
 
 const placed = ({ name, version }: Sent, resource: ReceivedResource.Received) =>
   ResponseOrder.place(name, { version, bytes: bodyOf(resource), isPlain: true })
@@ -214,6 +215,8 @@ describe("resources that are not read until that is needed", () => {
 
 describe("the order of a response", () => {
   const comparison = new ReceivedResource.Comparison()
+  const findIn = (index: ResponseOrder.PlaceIndex, resource: ReceivedResource.Received | undefined) =>
+    index.unchanged(ReceivedResource.nameHash(unread(resource)), unread(resource), comparison)
   const all = Array.from({ length: 2_000 }, (_, number) => ({ name: `cluster-${number}`, content: 1, version: "1" }))
   const indexOf = (protocol: Protocol, sent: ReadonlyArray<Sent>) => {
     const resources = received(protocol, ...sent)
@@ -223,7 +226,7 @@ describe("the order of a response", () => {
   it("finds what is unchanged by its name, in any order", () => {
     for (const protocol of ["StateOfTheWorld", "Incremental"] as const) {
       const index = indexOf(protocol, all)
-      const found = received(protocol, ...all.toReversed()).map((each) => index.unchanged(unread(each), comparison))
+      const found = received(protocol, ...all.toReversed()).map((each) => findIn(index, each))
       assert.deepStrictEqual(
         found.map((each) => each?.name),
         all.toReversed().map(({ name }) => name)
@@ -238,7 +241,7 @@ describe("the order of a response", () => {
     const index = indexOf("Incremental", all)
     const isFound = (sent: Sent) => {
       const [resource] = received("Incremental", sent)
-      return index.unchanged(unread(resource), comparison) !== undefined
+      return findIn(index, resource) !== undefined
     }
     assert.isTrue(isFound(one))
     assert.isFalse(isFound({ ...one, content: 2 }))
@@ -265,7 +268,7 @@ describe("the order of a response", () => {
       .map((name) => ({ name, content: 1, version: "1" }))
     assert.lengthOf(chosen, 60)
     const index = indexOf("StateOfTheWorld", chosen)
-    const found = received("StateOfTheWorld", ...chosen).map((each) => index.unchanged(unread(each), comparison)?.name)
+    const found = received("StateOfTheWorld", ...chosen).map((each) => findIn(index, each)?.name)
     assert.lengthOf(
       found.filter((name) => name !== undefined),
       16
