@@ -456,8 +456,8 @@ const server = [
   {
     fault: "the cursor skips one revision",
     file: "resource/ChangeLog.ts",
-    line: "return [...log.slice(log.length + recent.length - age), ...recent]",
-    becomes: "return [...log.slice(log.length + recent.length - age + 1), ...recent]"
+    line: "for (let ago = age; ago > 0; ago--)",
+    becomes: "for (let ago = age - 1; ago > 0; ago--)"
   },
   {
     fault: "a log that does not lead from the client's revision is trusted",
@@ -498,8 +498,8 @@ const server = [
   {
     fault: "the log of changes grows without end",
     file: "resource/ChangeLog.ts",
-    line: "return { log: log.slice(drop), recent: [], logged: left }",
-    becomes: "return { log, recent: [], logged: left }"
+    line: "const [oldest = [], ...others] = blocks.slice(first)",
+    becomes: "const [oldest = [], ...others] = blocks"
   },
   {
     fault: "a stream that was behind already is passed over",
@@ -8723,5 +8723,19 @@ export const mutations = [
     by: "packages/core/test/client/ResponseOrder.test.ts",
     line: "if (this.bytes.byteLength === 0) this.of(bytes.subarray(start, start + length))",
     becomes: ""
+  },
+  {
+    fault: "changes in a block of the log are told from its other end",
+    file: "resource/ChangeLog.ts",
+    by: "packages/core/test/properties.test.ts",
+    line: ".at(-1 - (before % blockLength))",
+    becomes: ".at(before % blockLength)"
+  },
+  {
+    fault: "a block of the log is never cut",
+    file: "resource/ChangeLog.ts",
+    by: "packages/core/test/properties.test.ts",
+    line: "drop === 0 ? oldest : oldest.slice(drop)",
+    becomes: "oldest"
   }
 ]

@@ -1,5 +1,6 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
 import * as DynamicParameters from "@effect-xds/core/protocol/DynamicParameters"
+import * as ChangeLog from "@effect-xds/core/resource/ChangeLog"
 import * as ClientView from "@effect-xds/core/resource/ClientView"
 import * as Resource from "@effect-xds/core/resource/Resource"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
@@ -238,7 +239,7 @@ describe("variants", () => {
     const updated = (group: ResourceGroup.ResourceGroup, ...upsert: ReadonlyArray<Resource.Resource>) =>
       Either.getOrThrow(ResourceGroup.update(group, { upsert }))
     const entries = (of: ResourceGroup.ResourceGroup) =>
-      Array.from(of.sets.values(), ({ log, recent }) => log.length + recent.length)
+      Array.from(of.sets.values(), (set) => ChangeLog.entries(set).length)
     const many = Array.from({ length: 1_000 }, (_, at) => plain(`plain-${at}`, 0))
     let group = updated(ResourceGroup.empty, ...many, Either.getOrThrow(made("prod")))
     let view = ClientView.of(group, undefined)

@@ -211,7 +211,7 @@ describe("LayeredGroup", () => {
   })
 
   it("the log of changes is as long as for the resources of its own: there may be a thousand such groups", () => {
-    const entries = (group: ResourceGroup.ResourceGroup) => set(group).log.length + set(group).recent.length
+    const entries = (group: ResourceGroup.ResourceGroup) => ChangeLog.entries(set(group)).length
     let base = groupOf(...many(2_000))
     const owned = [1, 700].map((count) =>
       groupOf(...Array.from({ length: count }, (_, index) => cluster(`own-${index}`, 0)))

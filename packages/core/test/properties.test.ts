@@ -468,7 +468,7 @@ describe("ResourceSet", () => {
         for (let n = 0; n < 2; n++)
           set = update(update(set, { upsert: many }), { remove: many.map((each) => each.name) })
       }
-      assert(set.log.length + set.recent.length <= 512)
+      assert(ChangeLog.entries(set).length <= 512)
       assert(set.logged <= 8_192)
       const difference = Difference.of(set, start.cursor)
       const isOdd = ResourceSet.get(set, "a")?.fingerprint === spec("a", 1).fingerprint
@@ -488,10 +488,56 @@ describe("ResourceSet", () => {
         set = Either.getOrThrow(ResourceSet.update(set, { upsert: [resource] }))
         const reach = content === 1 && ChangeLog.changesSince(set, start.cursor) !== undefined ? n + 1 : 0
         most = Math.max(most, reach)
-        assert(set.log.length + set.recent.length <= 1_000)
+        assert(ChangeLog.entries(set).length <= 1_000)
       }
     }
     assert(most > 900, `${most} changes`)
+  })
+
+  it("the log has the last changes in their order, as many as its bounds allow, whatever their sizes are", () => {
+    const named = (count: number) => new Map(Array.from({ length: count }, (_, at) => [`n${at}`, undefined]))
+    const sizes = [1, 2, 3, 31, 200, 1_000, 8_192, 9_000].map(named)
+    const runs = fc.array(fc.tuple(fc.constantFrom(...sizes), fc.integer({ min: 1, max: 700 })), { maxLength: 8 })
+    check(fc.tuple(runs, fc.constantFrom(0, 600, 1_000)), 20, ([runs, resources]) => {
+      const made: Array<ChangeLog.LogEntry> = []
+      let log = ChangeLog.empty
+      for (const [before, times] of runs) {
+        for (let time = 0; time < times; time++) {
+          made.push({ from: { high: 0, low: made.length }, before })
+          log = ChangeLog.withChange(log, made[made.length - 1] ?? assert.fail(), resources)
+          if (time % 11 > 0 && time < times - 1) continue
+          const sizeOf = (entries: ReadonlyArray<ChangeLog.LogEntry>) =>
+            entries.reduce((sum, each) => sum + each.before.size, 0)
+          const entries = ChangeLog.entries(log)
+          assert.deepStrictEqual(
+            entries.map(({ from }) => from.low),
+            made.slice(-entries.length).map(({ from }) => from.low)
+          )
+          assert.strictEqual(log.logged, sizeOf(entries))
+          assert.isAtLeast(entries.length, 1)
+          assert.isAtMost(entries.length, Math.max(512, resources))
+          if (entries.length > 1) assert.isAtMost(log.logged, 8_192)
+          // One more would be too many, or a block of them is left out before they are.
+          const more = made.slice(-entries.length - 1)
+          if (more.length > entries.length && sizeOf(more) <= 8_192)
+            assert.isAtLeast(entries.length, Math.max(512, resources) - 63)
+          // What is told since a change is what came from it on.
+          for (const ago of [1, 2, 31, 32, 33, 64, 65, entries.length].filter((each) => each <= entries.length)) {
+            const cursor = (low: number, revision: number): Cursor.Cursor => ({
+              ...ResourceSet.empty(typeUrl).cursor,
+              revision,
+              digest: { high: 0, low }
+            })
+            const since = cursor(made.length - ago, made.length - ago)
+            const told = ChangeLog.changesSince({ ...log, cursor: cursor(made.length, made.length) }, since)
+            assert.deepStrictEqual(
+              told?.map(({ from }) => from.low),
+              made.slice(-ago).map(({ from }) => from.low)
+            )
+          }
+        }
+      }
+    })
   })
 
   it("names and aliases lead where the resources say", () =>

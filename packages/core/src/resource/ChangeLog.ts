@@ -33,37 +33,51 @@ export const isFrom = ({ from }: LogEntry, { digest }: Cursor): boolean =>
  * @since 0.1.0
  */
 export interface ChangeLog {
-  /** Changes, oldest first. */
-  readonly log: ReadonlyArray<LogEntry>
-  /** The changes after `log`. Few, because every change copies this array. */
+  /** Changes, oldest first, in blocks of {@link blockLength}; the first block may be shorter. */
+  readonly blocks: ReadonlyArray<ReadonlyArray<LogEntry>>
+  /** The changes after those. Fewer than a block, because every change copies this array. */
   readonly recent: ReadonlyArray<LogEntry>
-  /** Number of names in `log` and `recent`, which is bounded. */
+  /** Number of names in all changes, which is bounded. */
   readonly logged: number
 }
+
+/** Changes in a block. */
+const blockLength = 32
 
 /**
  * The log of a set without changes.
  *
  * @since 0.1.0
  */
-export const empty: ChangeLog = { log: [], recent: [], logged: 0 }
+export const empty: ChangeLog = { blocks: [], recent: [], logged: 0 }
+
+/**
+ * All changes of a log, oldest first.
+ *
+ * @since 0.1.0
+ */
+export const entries = ({ blocks, recent }: ChangeLog): ReadonlyArray<LogEntry> => [...blocks.flat(), ...recent]
 
 /**
  * Whether the log shows that a resource had an alias at a version made from its content.
  *
  * @since 0.1.0
  */
-export const hadAlias = ({ log, recent }: ChangeLog, name: string, alias: string, version: string): boolean => {
+export const hadAlias = ({ blocks, recent }: ChangeLog, name: string, alias: string, version: string): boolean => {
   const isOf = ({ before }: LogEntry) => {
     const resource = before.get(name)
     return resource?.fingerprint === version && resource.version === version && resource.aliases.includes(alias)
   }
-  return recent.some(isOf) || log.some(isOf)
+  return recent.some(isOf) || blocks.some((block) => block.some(isOf))
 }
 
 /** The change before which a set was at a revision so many changes ago. */
-const entryAt = ({ log, recent }: ChangeLog, ago: number): LogEntry | undefined =>
-  ago <= recent.length ? recent[recent.length - ago] : log[log.length + recent.length - ago]
+const entryAt = ({ blocks, recent }: ChangeLog, ago: number): LogEntry | undefined => {
+  if (ago <= recent.length) return recent[recent.length - ago]
+  // From the end, where each block is full.
+  const before = ago - recent.length - 1
+  return blocks[blocks.length - 1 - Math.floor(before / blockLength)]?.at(-1 - (before % blockLength))
+}
 
 /** How many changes ago a set was at a cursor; `undefined`: the log does not lead to it. */
 const ageOf = (self: ChangeLog & { readonly cursor: Cursor }, since: Cursor): number | undefined => {
@@ -101,17 +115,20 @@ export const changesSince = (
 ): ReadonlyArray<LogEntry> | undefined => {
   const age = ageOf(self, since)
   if (age === undefined) return undefined
-  const { log, recent } = self
+  const { recent } = self
   if (age <= recent.length) return recent.slice(recent.length - age)
-  return [...log.slice(log.length + recent.length - age), ...recent]
+  const changes: Array<LogEntry> = []
+  for (let ago = age; ago > 0; ago--) {
+    const entry = entryAt(self, ago)
+    if (entry !== undefined) changes.push(entry)
+  }
+  return changes
 }
 
 /** Changes in a log of few resources. At fifty changes a second a stream may lag by ten seconds before names are compared. */
 const fewLogEntries = 512
 /** Most names in a log, unless the last change alone has more. */
 const maxLoggedNames = 8192
-/** Most changes in `recent`. Then they move to `log`, which is copied. */
-const maxRecentEntries = 32
 
 /** A log has as many changes as there are resources: then comparing these takes no longer. */
 const maxLogEntries = (resources: number): number => Math.max(fewLogEntries, Math.min(resources, maxLoggedNames))
@@ -121,21 +138,34 @@ const maxLogEntries = (resources: number): number => Math.max(fewLogEntries, Mat
  *
  * @since 0.1.0
  */
-export const withChange = ({ log, logged, recent }: ChangeLog, entry: LogEntry, resources: number): ChangeLog => {
-  const entries = [...recent, entry]
+export const withChange = ({ blocks, logged, recent }: ChangeLog, entry: LogEntry, resources: number): ChangeLog => {
+  const next = [...recent, entry]
   const names = logged + entry.before.size
-  return entries.length < maxRecentEntries && names <= maxLoggedNames
-    ? { log, recent: entries, logged: names }
-    : shortened([...log, ...entries], names, maxLogEntries(resources) - maxRecentEntries)
+  const isFull = next.length === blockLength
+  if (!isFull && names <= maxLoggedNames) return { blocks, recent: next, logged: names }
+  // With room for the next block.
+  const most = maxLogEntries(resources) - (isFull ? blockLength : 0)
+  const { blocks: kept, logged: left } = shortened([...blocks, next], names, most)
+  return isFull
+    ? { blocks: kept, recent: [], logged: left }
+    : { blocks: kept.slice(0, -1), recent: kept.at(-1) ?? [], logged: left }
 }
 
-/** A log within its bounds, with room for the next recent changes. */
-const shortened = (log: ReadonlyArray<LogEntry>, logged: number, mostEntries: number): ChangeLog => {
-  let left = logged
+/** Blocks without their oldest changes, within the bounds. */
+const shortened = (blocks: ChangeLog["blocks"], names: number, most: number): Omit<ChangeLog, "recent"> => {
+  let logged = names
+  let count = blocks.reduce((sum, { length }) => sum + length, 0)
+  /** The first block that is kept, and what is dropped of it. */
+  let first = 0
   let drop = 0
-  while (log.length - drop > 1 && (log.length - drop > mostEntries || left > maxLoggedNames)) {
-    left -= log[drop]?.before.size ?? 0
-    drop++
+  while (count > 1 && (count > most || logged > maxLoggedNames)) {
+    const block = blocks[first] ?? []
+    logged -= block[drop]?.before.size ?? 0
+    count--
+    if (++drop < block.length) continue
+    first++
+    drop = 0
   }
-  return { log: log.slice(drop), recent: [], logged: left }
+  const [oldest = [], ...others] = blocks.slice(first)
+  return { blocks: [drop === 0 ? oldest : oldest.slice(drop), ...others], logged }
 }

@@ -54,7 +54,7 @@ export class ResourceSet implements Fields {
   readonly digest: Digest.Digest
   readonly version: string
   readonly cursor: Cursor
-  readonly log: ReadonlyArray<ChangeLog.LogEntry>
+  readonly blocks: ChangeLog.ChangeLog["blocks"]
   readonly recent: ReadonlyArray<ChangeLog.LogEntry>
   readonly logged: number
   #computed: Computed | undefined
@@ -68,7 +68,7 @@ export class ResourceSet implements Fields {
     this.digest = fields.digest
     this.version = fields.version
     this.cursor = fields.cursor
-    this.log = fields.log
+    this.blocks = fields.blocks
     this.recent = fields.recent
     this.logged = fields.logged
   }
@@ -368,11 +368,11 @@ export const updating = function* (
 
 /** A set with other labels, which is no change. */
 const relabelled = (
-  { aliases, cursor, digest, log, logged, recent, ttls, typeUrl, varied }: ResourceSet,
+  { aliases, blocks, cursor, digest, logged, recent, ttls, typeUrl, varied }: ResourceSet,
   resources: ResourceSet["resources"],
   version: string
 ): ResourceSet =>
-  new ResourceSet({ typeUrl, resources, aliases, ttls, varied, digest, version, cursor, log, recent, logged })
+  new ResourceSet({ typeUrl, resources, aliases, ttls, varied, digest, version, cursor, blocks, recent, logged })
 
 /** A set with new content and one more change in its log. */
 const changed = (

@@ -27,7 +27,7 @@ import * as ResourceGroups from "@effect-xds/core/resource/ResourceGroup"
 import type { Cursor } from "@effect-xds/core/resource/Cursor"
 import { isSame, resourceAt } from "@effect-xds/core/resource/Cursor"
 import type { ResourceSet } from "@effect-xds/core/resource/ResourceSet"
-import { isFrom } from "@effect-xds/core/resource/ChangeLog"
+import * as ChangeLog from "@effect-xds/core/resource/ChangeLog"
 import type { Response } from "@effect-xds/core/wire/Response"
 import type { Phase, Round } from "@effect-xds/core/server/Round"
 import type { ServerStream } from "@effect-xds/core/server/ServerStream"
@@ -71,10 +71,10 @@ export const ofGroup = (group: ResourceGroup | undefined): string =>
 
 const ofCursor = (cursor: Cursor | undefined, set: ResourceSet): string => {
   if (cursor === undefined) return "none"
-  const log = [...set.log, ...set.recent]
+  const log = ChangeLog.entries(set)
   const start = log.length - (set.cursor.revision - cursor.revision)
   const first = log[start]
-  const isReached = isSame(cursor, set.cursor) || (first !== undefined && isFrom(first, cursor))
+  const isReached = isSame(cursor, set.cursor) || (first !== undefined && ChangeLog.isFrom(first, cursor))
   // Changes will be in a response in this order.
   const touched = isReached ? new Set(log.slice(start).flatMap(({ before }) => Array.from(before.keys()))) : []
   const reach = isReached ? `reached ${Array.from(touched).join(",")}` : "lost"

@@ -106,7 +106,7 @@ const versionsOf = (sets: Iterable<ResourceSet.ResourceSet>): Readonly<Record<st
 
 /** The names that the last change of a set touched, in its order. `before`: the set before it. */
 const touched = (before: ResourceSet.ResourceSet, set: ResourceSet.ResourceSet): Iterable<string> => {
-  const last = set.recent.at(-1) ?? set.log.at(-1)
+  const last = set.recent.at(-1) ?? set.blocks.at(-1)?.at(-1)
   const isOne = last !== undefined && set.cursor.revision === before.cursor.revision + 1
   return isOne && ChangeLog.isFrom(last, before.cursor)
     ? last.before.keys()
