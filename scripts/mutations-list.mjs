@@ -486,7 +486,7 @@ const server = [
   {
     fault: "a change of content leaves the version as it was",
     file: "resource/ResourceSet.ts",
-    line: "digest = Digest.add(digest, resource.digest)",
+    line: "this.#digest = Digest.add(this.#digest, resource.digest)",
     becomes: ""
   },
   {
@@ -1844,8 +1844,8 @@ const thinParts = [
   {
     fault: "a large change is looked at in one turn",
     file: "resource/ResourceSet.ts",
-    line: "    if (++looked % Steps.atOnce === 0) yield\n    const hash = Hash.string(name)",
-    becomes: "    const hash = Hash.string(name)",
+    line: "    if (++looked % Steps.atOnce === 0) yield\n    draft.put(name, resource)",
+    becomes: "    draft.put(name, resource)",
     by: "packages/core/test/Steps.test.ts"
   },
   {
@@ -4084,8 +4084,8 @@ const v2 = [
     fault: "v2: virtual hosts are not found by their domains",
     file: "resource/ResourceSet.ts",
     by: "packages/core/test/traces.test.ts",
-    line: "const hasDomains = ResourceType.isOf(self.typeUrl, ResourceType.VirtualHost)",
-    becomes: "const hasDomains = self.typeUrl === ResourceType.VirtualHost.typeUrl"
+    line: "this.#hasDomains = ResourceType.isOf(self.typeUrl, ResourceType.VirtualHost)",
+    becomes: "this.#hasDomains = self.typeUrl === ResourceType.VirtualHost.typeUrl"
   },
   {
     fault: "v2: the client calls the aggregated service of v3",

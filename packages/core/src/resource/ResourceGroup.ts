@@ -210,23 +210,33 @@ export const get = (self: ResourceGroup, key: ResourceKey): Resource | undefined
 export const all = (self: ResourceGroup): ReadonlyArray<Resource> =>
   Array.from(self.sets.values()).flatMap((each) => ResourceSet.all(each))
 
-const byType = function* (
-  resources: Iterable<Resource>
-): Steps.Steps<Either.Either<Map<string, Map<string, Resource>>, DuplicateName>> {
-  const types = new Map<string, Map<string, Resource>>()
+/** Resources by type and name. */
+class ByType {
+  readonly types = new Map<string, Map<string, Resource>>()
+
+  /** Gives back the mistake if there is one of that name. */
+  add(resource: Resource): DuplicateName | undefined {
+    const { name, typeUrl } = resource
+    let named = this.types.get(typeUrl)
+    if (named === undefined) {
+      named = new Map()
+      this.types.set(typeUrl, named)
+    }
+    if (named.has(name)) return new DuplicateName({ typeUrl, name })
+    named.set(name, resource)
+    return undefined
+  }
+}
+
+const byType = function* (resources: Iterable<Resource>): Steps.Steps<Either.Either<ByType["types"], DuplicateName>> {
+  const sorted = new ByType()
   let looked = 0
   for (const resource of resources) {
     if (++looked % Steps.atOnce === 0) yield
-    let named = types.get(resource.typeUrl)
-    if (named === undefined) {
-      named = new Map()
-      types.set(resource.typeUrl, named)
-    }
-    if (named.has(resource.name))
-      return Either.left(new DuplicateName({ typeUrl: resource.typeUrl, name: resource.name }))
-    named.set(resource.name, resource)
+    const duplicate = sorted.add(resource)
+    if (duplicate !== undefined) return Either.left(duplicate)
   }
-  return Either.right(types)
+  return Either.right(sorted.types)
 }
 
 const noResources: ReadonlyMap<string, Resource> = new Map()
@@ -283,8 +293,23 @@ export const replacing = function* (
  *
  * @since 0.1.0
  */
-export const update = (self: ResourceGroup, change: Change): Either.Either<ResourceGroup, ChangeError> =>
-  Steps.toEnd(updating(self, change))
+export const update = (self: ResourceGroup, change: Change): Either.Either<ResourceGroup, ChangeError> => {
+  // As `updating` does it, without a generator: this is done for each small change.
+  const sorted = new ByType()
+  for (const resource of change.upsert ?? []) {
+    const duplicate = sorted.add(resource)
+    if (duplicate !== undefined) return Either.left(duplicate)
+  }
+  const removals = new Map<string, Array<string>>()
+  for (const key of change.remove ?? []) removeFrom(removals, key)
+  const draft = new Draft(self, sorted.types, removals, change.versions)
+  for (const typeUrl of draft.typeUrls) {
+    const after = ResourceSet.updateByName(set(self, typeUrl), draft.changeOf(typeUrl))
+    if (Either.isLeft(after)) return Either.left(after.left)
+    draft.put(typeUrl, after.right)
+  }
+  return draft.end()
+}
 
 /**
  * {@link update} in steps; see {@link replacing}.
@@ -299,25 +324,57 @@ export const updating = function* (
   if (Either.isLeft(types)) return Either.left(types.left)
   const removals = new Map<string, Array<string>>()
   let looked = 0
-  for (const { name, typeUrl } of change.remove ?? []) {
+  for (const key of change.remove ?? []) {
     if (++looked % Steps.atOnce === 0) yield
-    const names = removals.get(typeUrl)
-    if (names === undefined) removals.set(typeUrl, [name])
-    else names.push(name)
+    removeFrom(removals, key)
   }
-  const versions = change.versions ?? {}
-  const sets = new Map(self.sets)
-  let changed = false
-  for (const typeUrl of new Set([...types.right.keys(), ...removals.keys(), ...Object.keys(versions)])) {
-    const before = set(self, typeUrl)
-    const after = yield* ResourceSet.updating(before, {
-      upsert: types.right.get(typeUrl) ?? noResources,
-      remove: removals.get(typeUrl),
-      version: versions[typeUrl]
-    })
+  const draft = new Draft(self, types.right, removals, change.versions)
+  for (const typeUrl of draft.typeUrls) {
+    const after = yield* ResourceSet.updating(set(self, typeUrl), draft.changeOf(typeUrl))
     if (Either.isLeft(after)) return Either.left(after.left)
-    changed ||= after.right !== before
-    sets.set(typeUrl, after.right)
+    draft.put(typeUrl, after.right)
   }
-  return changed ? ofOneApi(sets) : Either.right(self)
+  return draft.end()
+}
+
+const removeFrom = (removals: Map<string, Array<string>>, { name, typeUrl }: ResourceKey): void => {
+  const names = removals.get(typeUrl)
+  if (names === undefined) removals.set(typeUrl, [name])
+  else names.push(name)
+}
+
+const noVersions: Readonly<Record<string, string>> = {}
+
+/** A group that is being changed, type after type. */
+class Draft {
+  readonly typeUrls: Iterable<string>
+  readonly #sets: Map<string, ResourceSet.ResourceSet>
+  #isChanged = false
+
+  constructor(
+    private readonly self: ResourceGroup,
+    private readonly upserts: ReadonlyMap<string, ReadonlyMap<string, Resource>>,
+    private readonly removals: ReadonlyMap<string, ReadonlyArray<string>>,
+    private readonly versions = noVersions
+  ) {
+    this.#sets = new Map(self.sets)
+    this.typeUrls = new Set([...upserts.keys(), ...removals.keys(), ...Object.keys(versions)])
+  }
+
+  changeOf(typeUrl: string): ResourceSet.NamedChange {
+    return {
+      upsert: this.upserts.get(typeUrl) ?? noResources,
+      remove: this.removals.get(typeUrl),
+      version: this.versions[typeUrl]
+    }
+  }
+
+  put(typeUrl: string, after: ResourceSet.ResourceSet): void {
+    this.#isChanged ||= after !== set(this.self, typeUrl)
+    this.#sets.set(typeUrl, after)
+  }
+
+  end(): Either.Either<ResourceGroup, MixedApis> {
+    return this.#isChanged ? ofOneApi(this.#sets) : Either.right(this.self)
+  }
 }

@@ -268,7 +268,24 @@ export interface NamedChange extends Omit<Change, "upsert"> {
  * @since 0.1.0
  */
 export const update = (self: ResourceSet, change: Change): Either.Either<ResourceSet, AliasConflict> =>
-  Steps.toEnd(updating(self, { ...change, upsert: byName(change.upsert ?? []) }))
+  updateByName(self, { ...change, upsert: byName(change.upsert ?? []) })
+
+/**
+ * {@link update} with the resources by name.
+ *
+ * @since 0.1.0
+ */
+export const updateByName = (self: ResourceSet, change: NamedChange): Either.Either<ResourceSet, AliasConflict> => {
+  // As `updating` does it, without a generator: this is done for each small change.
+  const draft = new Draft(self, change)
+  for (const name of change.remove ?? []) draft.remove(name)
+  for (const [name, resource] of change.upsert) draft.put(name, resource)
+  for (const name of draft.names()) {
+    const conflict = draft.place(name)
+    if (conflict !== undefined) return Either.left(conflict)
+  }
+  return Either.right(draft.end())
+}
 
 /** Whether a client sees something else in its place. */
 const isVaried = ({ error, variants }: Resource): boolean => variants !== undefined || error !== undefined
@@ -288,82 +305,138 @@ export const updating = function* (
   self: ResourceSet,
   change: NamedChange
 ): Steps.Steps<Either.Either<ResourceSet, AliasConflict>> {
-  const upserts = change.upsert
+  const draft = new Draft(self, change)
   let looked = 0
-  const before = new Map<string, Resource | undefined>()
-  let labelled: Array<string> | undefined
-  let { aliases, digest, ttls, varied } = self
-  let { domains } = self.cursor
-  const hasDomains = ResourceType.isOf(self.typeUrl, ResourceType.VirtualHost)
-  // Mutable copies until the end: a large change copies the inner nodes of the maps once.
-  const resources = HashMap.beginMutation(self.resources)
-  const fingerprints = HashMap.beginMutation(self.cursor.fingerprints)
-
-  const forget = (resource: Resource) => {
-    digest = Digest.subtract(digest, resource.digest)
-    for (const alias of resource.aliases) aliases = HashMap.remove(aliases, alias)
-    if (hasDomains) domains = [resource.name, ...resource.aliases].reduce(VirtualHostDiscovery.withoutDomain, domains)
-    if (resource.ttl !== undefined) ttls = HashMap.remove(ttls, resource.name)
-    if (isVaried(resource)) varied = HashMap.remove(varied, resource.name)
-  }
-
   for (const name of change.remove ?? []) {
     if (++looked % Steps.atOnce === 0) yield
-    if (upserts.has(name) || before.has(name)) continue
-    const old = get(self, name)
-    if (old === undefined) continue
-    before.set(name, old)
-    forget(old)
-    HashMap.remove(resources, name)
-    HashMap.remove(fingerprints, name)
+    draft.remove(name)
   }
-  for (const [name, resource] of upserts) {
+  for (const [name, resource] of change.upsert) {
     if (++looked % Steps.atOnce === 0) yield
-    const hash = Hash.string(name)
-    const old = Option.getOrUndefined(HashMap.getHash(self.resources, name, hash))
-    if (old !== undefined && old.fingerprint === resource.fingerprint) {
-      // Equal content: at most the label is new, which is no change.
-      if (old.version !== resource.version) {
-        ;(labelled ??= []).push(name)
-        HashMap.modifyHash(resources, name, hash, () => Option.some(resource))
-      }
-      continue
-    }
-    before.set(name, old)
-    if (old !== undefined) forget(old)
-    digest = Digest.add(digest, resource.digest)
-    HashMap.modifyHash(resources, name, hash, () => Option.some(resource))
-    HashMap.modifyHash(fingerprints, name, hash, () => Option.some(resource.fingerprint))
-    if (resource.ttl !== undefined) ttls = HashMap.set(ttls, name, resource.ttl)
-    if (isVaried(resource)) varied = HashMap.set(varied, name, resource)
+    draft.put(name, resource)
   }
-  for (const name of before.keys()) {
+  for (const name of draft.names()) {
     if (++looked % Steps.atOnce === 0) yield
-    // After all removals, so that an alias may move from one resource to another in one step.
-    const resource = upserts.get(name)
-    if (resource === undefined) continue
-    if (hasDomains) domains = [name, ...resource.aliases].reduce(VirtualHostDiscovery.withDomain, domains)
-    for (const alias of resource.aliases) {
-      const owner = HashMap.get(aliases, alias)
-      const other = Option.isSome(owner) ? owner.value : HashMap.has(resources, alias) ? alias : undefined
-      if (other !== undefined) return Either.left(new AliasConflict({ typeUrl: self.typeUrl, alias, name, other }))
-      aliases = HashMap.set(aliases, alias, name)
-    }
-    if (HashMap.size(aliases) === 0) continue
-    const owner = HashMap.get(aliases, name)
-    if (Option.isSome(owner))
-      return Either.left(new AliasConflict({ typeUrl: self.typeUrl, alias: name, name: owner.value, other: name }))
+    const conflict = draft.place(name)
+    if (conflict !== undefined) return Either.left(conflict)
+  }
+  return Either.right(draft.end())
+}
+
+/** A set that is being changed: names are removed, then resources are put, then each of {@link names} is placed. */
+class Draft {
+  readonly #before = new Map<string, Resource | undefined>()
+  #labelled: Array<string> | undefined
+  #aliases: ResourceSet["aliases"]
+  #digest: Digest.Digest
+  #ttls: ResourceSet["ttls"]
+  #varied: ResourceSet["varied"]
+  #domains: Cursor["domains"]
+  readonly #hasDomains: boolean
+  // Mutable copies until the end: a large change copies the inner nodes of the maps once.
+  readonly #resources: ResourceSet["resources"]
+  readonly #fingerprints: Cursor["fingerprints"]
+
+  constructor(
+    private readonly self: ResourceSet,
+    private readonly change: NamedChange
+  ) {
+    this.#aliases = self.aliases
+    this.#digest = self.digest
+    this.#ttls = self.ttls
+    this.#varied = self.varied
+    this.#domains = self.cursor.domains
+    this.#hasDomains = ResourceType.isOf(self.typeUrl, ResourceType.VirtualHost)
+    this.#resources = HashMap.beginMutation(self.resources)
+    this.#fingerprints = HashMap.beginMutation(self.cursor.fingerprints)
   }
 
-  const version = change.version ?? Digest.toHex(digest)
-  if (before.size === 0 && labelled === undefined && version === self.version) return Either.right(self)
-  HashMap.endMutation(resources)
-  if (before.size === 0) return Either.right(relabelled(self, resources, version))
-  // Layered sets need the names with new labels, too. No difference contains them.
-  for (const name of labelled ?? []) before.set(name, get(self, name))
-  HashMap.endMutation(fingerprints)
-  const content = { resources, aliases, ttls, varied, digest, version }
-  return Either.right(changed(self, before, content, fingerprints, domains, change.own, change.own === undefined))
+  /** The names whose content changes. */
+  names(): Iterable<string> {
+    return this.#before.keys()
+  }
+
+  remove(name: string): void {
+    if (this.change.upsert.has(name) || this.#before.has(name)) return
+    const old = get(this.self, name)
+    if (old === undefined) return
+    this.#before.set(name, old)
+    this.#forget(old)
+    HashMap.remove(this.#resources, name)
+    HashMap.remove(this.#fingerprints, name)
+  }
+
+  put(name: string, resource: Resource): void {
+    const hash = Hash.string(name)
+    const old = Option.getOrUndefined(HashMap.getHash(this.self.resources, name, hash))
+    if (old !== undefined && old.fingerprint === resource.fingerprint) {
+      // Equal content: at most the label is new, which is no change.
+      if (old.version === resource.version) return
+      ;(this.#labelled ??= []).push(name)
+      HashMap.modifyHash(this.#resources, name, hash, () => Option.some(resource))
+      return
+    }
+    this.#before.set(name, old)
+    if (old !== undefined) this.#forget(old)
+    this.#digest = Digest.add(this.#digest, resource.digest)
+    HashMap.modifyHash(this.#resources, name, hash, () => Option.some(resource))
+    HashMap.modifyHash(this.#fingerprints, name, hash, () => Option.some(resource.fingerprint))
+    if (resource.ttl !== undefined) this.#ttls = HashMap.set(this.#ttls, name, resource.ttl)
+    if (isVaried(resource)) this.#varied = HashMap.set(this.#varied, name, resource)
+  }
+
+  /** The aliases and domains of one that was put. After all removals: an alias may move from one resource to another in one step. */
+  place(name: string): AliasConflict | undefined {
+    const resource = this.change.upsert.get(name)
+    if (resource === undefined) return undefined
+    const { typeUrl } = this.self
+    if (this.#hasDomains)
+      this.#domains = [name, ...resource.aliases].reduce(VirtualHostDiscovery.withDomain, this.#domains)
+    for (const alias of resource.aliases) {
+      const owner = HashMap.get(this.#aliases, alias)
+      const other = Option.isSome(owner) ? owner.value : HashMap.has(this.#resources, alias) ? alias : undefined
+      if (other !== undefined) return new AliasConflict({ typeUrl, alias, name, other })
+      this.#aliases = HashMap.set(this.#aliases, alias, name)
+    }
+    if (HashMap.size(this.#aliases) === 0) return undefined
+    const owner = HashMap.get(this.#aliases, name)
+    return Option.isSome(owner)
+      ? new AliasConflict({ typeUrl, alias: name, name: owner.value, other: name })
+      : undefined
+  }
+
+  end(): ResourceSet {
+    const { change, self } = this
+    const before = this.#before
+    const labelled = this.#labelled
+    const resources = this.#resources
+    const version = change.version ?? Digest.toHex(this.#digest)
+    if (before.size === 0 && labelled === undefined && version === self.version) return self
+    HashMap.endMutation(resources)
+    if (before.size === 0) return relabelled(self, resources, version)
+    // Layered sets need the names with new labels, too. No difference contains them.
+    for (const name of labelled ?? []) before.set(name, get(self, name))
+    const fingerprints = this.#fingerprints
+    HashMap.endMutation(fingerprints)
+    const content = {
+      resources,
+      aliases: this.#aliases,
+      ttls: this.#ttls,
+      varied: this.#varied,
+      digest: this.#digest,
+      version
+    }
+    return changed(self, before, content, fingerprints, this.#domains, change.own, change.own === undefined)
+  }
+
+  #forget(resource: Resource): void {
+    this.#digest = Digest.subtract(this.#digest, resource.digest)
+    for (const alias of resource.aliases) this.#aliases = HashMap.remove(this.#aliases, alias)
+    if (this.#hasDomains)
+      this.#domains = [resource.name, ...resource.aliases].reduce(VirtualHostDiscovery.withoutDomain, this.#domains)
+    if (resource.ttl !== undefined) this.#ttls = HashMap.remove(this.#ttls, resource.name)
+    if (isVaried(resource)) this.#varied = HashMap.remove(this.#varied, resource.name)
+  }
 }
 
 /** A set with other labels, which is no change. */

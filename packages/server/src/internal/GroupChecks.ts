@@ -41,13 +41,18 @@ interface Loaded {
 }
 
 /** Loaded with the first check: a program without checks does not need them. */
+let loaded: Loaded | undefined
 let loading: Promise<Loaded> | undefined
-const load = Effect.promise(
-  () =>
-    (loading ??= Promise.all([
-      import("@effect-xds/validate/GroupIndex"),
-      import("@effect-xds/validate/GroupFault")
-    ]).then(([index, fault]) => ({ GroupIndex: index, GroupFault: fault })))
+const load = Effect.suspend(() =>
+  loaded === undefined
+    ? Effect.promise(
+        () =>
+          (loading ??= Promise.all([
+            import("@effect-xds/validate/GroupIndex"),
+            import("@effect-xds/validate/GroupFault")
+          ]).then(([index, fault]) => (loaded = { GroupIndex: index, GroupFault: fault })))
+      )
+    : Effect.succeed(loaded)
 )
 
 /** The next state of a group, as far as a check needs it. */
@@ -73,6 +78,15 @@ interface State {
   /** What was told last. */
   told: Told | undefined
 }
+
+/** What a check finds: all that is broken, and what was not before. */
+interface Found {
+  readonly all: GroupIndex.Faults
+  readonly fresh: GroupIndex.Faults
+}
+
+/** A check in steps, which may need types that have to be loaded first. */
+type Checking = Steps.Steps<Found | ReadonlySet<string>>
 
 /** Faults that were put into words. */
 interface Told {
@@ -127,6 +141,22 @@ const differences = function* (
   return { put, remove }
 }
 
+/** Reads resources in steps: the names of types to load before it is tried again; mostly none. */
+const reading = function* (
+  { isLarge }: Loaded["GroupIndex"],
+  index: GroupIndex.GroupIndex,
+  resources: ReadonlyArray<GroupIndex.Resource>
+): Steps.Steps<ReadonlySet<string>> {
+  for (const resource of resources) {
+    const read = isLarge(resource) ? yield* index.readInSteps(resource) : index.read(resource)
+    if (typeof read !== "number" && !("messages" in read)) return read
+    yield
+  }
+  return noTypes
+}
+
+const noTypes: ReadonlySet<string> = new Set()
+
 const applying = function* (
   index: GroupIndex.GroupIndex,
   put: ReadonlyArray<GroupIndex.Resource>,
@@ -149,6 +179,11 @@ const sizeOf = (group: ResourceGroup.ResourceGroup): number => {
   for (const set of group.sets.values()) size += ResourceSet.size(set)
   return size
 }
+
+const isTypes = (found: object): found is ReadonlySet<string> => found instanceof Set
+
+const failed = (group: string, cause: unknown): Effect.Effect<void> =>
+  Effect.logError(`${group}: its resources could not be checked together: ${Redaction.ofDefect(cause)}`)
 
 export class GroupChecks {
   readonly #states = new Map<string, State>()
@@ -198,7 +233,7 @@ export class GroupChecks {
     this.#waiting.add(group)
     if (this.#isWorking) return
     this.#isWorking = true
-    this.options.loop.later(() => Runtime.runFork(this.options.runtime)(this.#work))
+    this.options.loop.later(this.#next)
   }
 
   /** What was broken in the group when it was last checked. */
@@ -226,26 +261,51 @@ export class GroupChecks {
     this.#kept = 0
   }
 
-  readonly #work: Effect.Effect<void> = Effect.suspend(() => {
+  /** Checks the next group that waits. */
+  readonly #next = (): void => {
+    const { loop, runtime } = this.options
     const [group] = this.#waiting
     if (group === undefined || this.#isStopped) {
       this.#isWorking = false
-      return Effect.void
+      return
     }
     this.#waiting.delete(group)
+    const after = () => void loop.later(this.#next)
+    const rest = this.#begin(group)
+    if (rest === undefined) after()
+    else Runtime.runFork(runtime)(Effect.zipRight(rest, Effect.sync(after)))
+  }
+
+  /** Checks a group at once, which takes no fiber: most changes are small. What is left of the check, if anything. */
+  #begin(group: string): Effect.Effect<void> | undefined {
+    const { loop } = this.options
+    const stored = this.held.stored(group)
+    const state = this.#states.get(group)
+    let begun: Checking | undefined
+    if (
+      loaded !== undefined &&
+      stored?.seen !== undefined &&
+      state !== undefined &&
+      !this.#turns.has(group) &&
+      !this.#isTooLarge(group, stored.own)
+    ) {
+      begun = this.#checking(loaded, group, state, stored)
+      try {
+        const found = Slice.some(loop, begun)
+        if (found !== undefined && !isTypes(found)) return this.#found(loaded, group, state, stored.own, found)
+        if (found !== undefined) begun = undefined
+      } catch (cause) {
+        this.#drop(group)
+        return failed(group, cause)
+      }
+    }
     const isAwaited = () => (this.#turns.get(group)?.users ?? 0) > 1
-    return this.#exclusive(group, this.#check(group, Slice.unhurried(this.options.loop, isAwaited))).pipe(
+    return this.#exclusive(group, this.#check(group, Slice.unhurried(loop, isAwaited), begun)).pipe(
       Effect.catchAllCause((cause) =>
-        Cause.isInterruptedOnly(cause)
-          ? Effect.void
-          : Effect.logError(
-              `${group}: its resources could not be checked together: ${Redaction.ofDefect(Cause.squash(cause))}`
-            )
-      ),
-      Effect.zipRight(Slice.breathe(this.options.loop)),
-      Effect.zipRight(this.#work)
+        Cause.isInterruptedOnly(cause) ? Effect.void : failed(group, Cause.squash(cause))
+      )
     )
-  })
+  }
 
   /** One check at a time. One that does not come to its end leaves an index that is no longer right. */
   #exclusive<A, E>(group: string, check: Effect.Effect<A, E>): Effect.Effect<A, E> {
@@ -300,107 +360,122 @@ export class GroupChecks {
     return { below: below ?? ResourceGroup.empty, isOpen: below === undefined || this.held.isBelow(group) }
   }
 
-  /** Checks what has changed, and reports it. */
-  #check(group: string, loop: EventLoop.Service = this.options.loop): Effect.Effect<void> {
+  #isTooLarge(group: string, own: ResourceGroup.ResourceGroup): boolean {
+    const others = this.#indexed - (this.#states.get(group)?.index.size ?? 0)
+    return others + sizeOf(own) > this.#maxIndexed
+  }
+
+  /** Checks what has changed, and reports it. `begun`: the first steps were taken, and nobody else was there since. */
+  #check(group: string, loop: EventLoop.Service = this.options.loop, begun?: Checking): Effect.Effect<void> {
     return Effect.gen(this, function* () {
       const stored = this.held.stored(group)
       // Nobody is served it.
       if (stored?.seen === undefined) {
         this.#drop(group)
         this.#tooLarge.delete(group)
-        return yield* this.#report(group, nothing, nothing)
+        return yield* this.#report(group, nothing, nothing) ?? Effect.void
       }
-      const loaded = yield* load
-      const known = this.#states.get(group)
-      const size = sizeOf(stored.own)
-      const others = this.#indexed - (known?.index.size ?? 0)
-      if (others + size > this.#maxIndexed) {
+      const modules = yield* load
+      if (this.#isTooLarge(group, stored.own)) {
         this.#drop(group)
-        yield* this.#report(group, nothing, nothing)
+        yield* this.#report(group, nothing, nothing) ?? Effect.void
         if (this.#tooLarge.has(group)) return
         this.#tooLarge.add(group)
         return yield* Effect.logWarning(
-          `${group}: its ${size} resources are not checked together: with those of other groups they are more than ` +
-            `${this.#maxIndexed}, the limit`
+          `${group}: its ${sizeOf(stored.own)} resources are not checked together: with those of other groups they are ` +
+            `more than ${this.#maxIndexed}, the limit`
         )
       }
       this.#tooLarge.delete(group)
-      const state = known ?? this.#state(loaded)
+      const state = this.#states.get(group) ?? this.#state(modules)
       this.#states.set(group, state)
-      const { faults, omitted } = yield* this.#catchUp(group, state, stored, loop)
-      if (this.#isStopped) return this.#drop(group)
-      const { index } = state
-      const all = yield* Slice.steps(loop, index.listing(this.#maxBroken))
-      this.#count(group, state, index.faults)
-      const broken = this.#toldAgain(loaded, state, stored.own, all)
-      const fresh = this.#told(loaded, stored.own, { faults, omitted })
-      yield* this.#report(group, broken, fresh)
+      let found = yield* Slice.steps(loop, begun ?? this.#checking(modules, group, state, stored))
+      while (isTypes(found)) {
+        yield* modules.GroupIndex.loadTypes(found)
+        found = yield* Slice.steps(loop, this.#checking(modules, group, state, stored))
+      }
+      yield* this.#found(modules, group, state, stored.own, found) ?? Effect.void
     })
   }
 
-  /** Brings an index to the present state of its group: what is broken now, and was not before. */
-  #catchUp(
+  *#checking(modules: Loaded, group: string, state: State, layers: Layers): Checking {
+    const fresh = yield* this.#catchingUp(modules, group, state, layers)
+    if (isTypes(fresh)) return fresh
+    return { all: yield* state.index.listing(this.#maxBroken), fresh }
+  }
+
+  /** Reports what a check found; `undefined`: there is nothing to report. */
+  #found(
+    modules: Loaded,
     group: string,
     state: State,
-    { over, own }: Layers,
-    loop: EventLoop.Service
-  ): Effect.Effect<GroupIndex.Faults> {
-    return Effect.gen(this, function* () {
-      const { index } = state
-      const before = index.size
-      const { below, isOpen } = this.#around(group, over)
-      const { put, remove } = yield* Slice.steps(loop, differences(state.own, own))
-      yield* this.#read(index, put, loop)
-      if (isOpen !== state.isOpen) index.touchAll()
-      else if (!isOpen && below !== state.below) {
-        const around = yield* Slice.steps(loop, differences(state.below, below))
-        for (const key of around.put) index.touch(key)
-        for (const key of around.remove) index.touch(key)
-      }
-      state.below = below
-      state.isOpen = isOpen
-      yield* Slice.steps(loop, applying(index, put, remove))
-      state.own = own
-      if (this.#states.get(group) === state) this.#indexed += index.size - before
-      return yield* Slice.steps(loop, index.settling(this.#maxBroken))
-    })
+    own: ResourceGroup.ResourceGroup,
+    { all, fresh }: Found
+  ): Effect.Effect<void> | undefined {
+    if (this.#isStopped) {
+      this.#drop(group)
+      return undefined
+    }
+    this.#count(group, state, state.index.faults)
+    return this.#report(group, this.#toldAgain(modules, state, own, all), this.#told(modules, own, fresh))
+  }
+
+  /**
+   * Brings an index to the present state of its group: what is broken now, and was not before; or the names of types to load before
+   * it is tried again.
+   */
+  *#catchingUp(
+    modules: Loaded,
+    group: string,
+    state: State,
+    { over, own }: Layers
+  ): Steps.Steps<GroupIndex.Faults | ReadonlySet<string>> {
+    const { index } = state
+    const before = index.size
+    const { below, isOpen } = this.#around(group, over)
+    const { put, remove } = yield* differences(state.own, own)
+    const missing = yield* reading(modules.GroupIndex, index, put)
+    if (missing.size > 0) return missing
+    if (isOpen !== state.isOpen) index.touchAll()
+    else if (!isOpen && below !== state.below) {
+      const around = yield* differences(state.below, below)
+      for (const key of around.put) index.touch(key)
+      for (const key of around.remove) index.touch(key)
+    }
+    state.below = below
+    state.isOpen = isOpen
+    yield* applying(index, put, remove)
+    state.own = own
+    if (this.#states.get(group) === state) this.#indexed += index.size - before
+    return yield* index.settling(this.#maxBroken)
   }
 
   /** Reads resources, in slices. */
   #read(
+    modules: Loaded,
     index: GroupIndex.GroupIndex,
-    resources: ReadonlyArray<GroupIndex.Resource>,
-    loop: EventLoop.Service
+    resources: ReadonlyArray<GroupIndex.Resource>
   ): Effect.Effect<void> {
-    return Effect.gen(this, function* () {
-      let slice = Slice.slice(loop)
-      const { isLarge, loadTypes } = (yield* load).GroupIndex
-      for (const resource of resources) {
-        if (isLarge(resource)) {
-          let read = yield* Slice.steps(loop, index.readInSteps(resource))
-          while (!("messages" in read)) {
-            yield* loadTypes(read)
-            read = yield* Slice.steps(loop, index.readInSteps(resource))
-          }
-          slice = Slice.slice(loop)
-          continue
-        }
-        let read = index.read(resource)
-        while (typeof read !== "number") {
-          yield* loadTypes(read)
-          read = index.read(resource)
-        }
-        if (!slice.isOver()) continue
-        yield* Slice.breathe(loop)
-        slice = Slice.slice(loop)
-      }
-    })
+    return Effect.flatMap(Slice.steps(this.options.loop, reading(modules.GroupIndex, index, resources)), (missing) =>
+      missing.size === 0
+        ? Effect.void
+        : Effect.flatMap(modules.GroupIndex.loadTypes(missing), () => this.#read(modules, index, resources))
+    )
+  }
+
+  /** Brings an index that is not kept to the present state of its group. */
+  #fill(modules: Loaded, group: string, state: State, layers: Layers): Effect.Effect<void> {
+    return Effect.flatMap(Slice.steps(this.options.loop, this.#catchingUp(modules, group, state, layers)), (found) =>
+      isTypes(found)
+        ? Effect.flatMap(modules.GroupIndex.loadTypes(found), () => this.#fill(modules, group, state, layers))
+        : Effect.void
+    )
   }
 
   #attempt(group: string, next: Layers, mode: "refuse" | "refuse-errors"): Effect.Effect<void, BrokenRules> {
     const { loop } = this.options
     return Effect.gen(this, function* () {
-      const loaded = yield* load
+      const modules = yield* load
       const stored = this.held.stored(group)
       // A group that goes over another one is asked for as a whole.
       const isSame = stored !== undefined && stored.over === next.over
@@ -408,17 +483,17 @@ export class GroupChecks {
       if (isSame && this.options.mode !== "off") yield* this.#check(group)
       let state = isSame ? this.#states.get(group) : undefined
       if (state === undefined) {
-        state = this.#state(loaded)
-        if (isSame) yield* this.#catchUp(group, state, stored, loop)
+        state = this.#state(modules)
+        if (isSame) yield* this.#fill(modules, group, state, stored)
         else Object.assign(state, this.#around(group, next.over))
       }
       const change = yield* Slice.steps(loop, differences(state.own, next.own))
-      yield* this.#read(state.index, change.put, loop)
+      yield* this.#read(modules, state.index, change.put)
       const isWanted = ({ severity }: GroupFault): boolean => mode === "refuse" || severity === "error"
       const found = yield* Slice.steps(loop, state.index.trying(change, this.#maxBroken, isWanted))
       if (found.faults.length === 0) return
       this.#tell(found.faults, "refused")
-      return yield* new BrokenRules({ group, ...this.#told(loaded, next.own, found) })
+      return yield* new BrokenRules({ group, ...this.#told(modules, next.own, found) })
     })
   }
 
@@ -429,10 +504,10 @@ export class GroupChecks {
   }
 
   /** {@link #told} of all that is broken in a group, which most changes leave as it was. */
-  #toldAgain(loaded: Loaded, state: State, own: ResourceGroup.ResourceGroup, faults: GroupIndex.Faults): Broken {
+  #toldAgain(modules: Loaded, state: State, own: ResourceGroup.ResourceGroup, faults: GroupIndex.Faults): Broken {
     const placed = this.#placed
     if (state.told?.placed === placed && areSame(state.told.faults, faults)) return state.told.broken
-    const broken = this.#told(loaded, own, faults)
+    const broken = this.#told(modules, own, faults)
     state.told = { faults, placed, broken }
     return broken
   }
@@ -460,11 +535,11 @@ export class GroupChecks {
     else this.#broken.set(group, { rules: kept, omitted: omitted + rules.length - kept.length })
   }
 
-  #report(group: string, broken: Broken, fresh: Broken): Effect.Effect<void> {
+  #report(group: string, broken: Broken, fresh: Broken): Effect.Effect<void> | undefined {
     const before = this.#broken.get(group)
-    if (broken.rules.length === 0 && before === undefined) return Effect.void
+    if (broken.rules.length === 0 && before === undefined) return undefined
     this.#keep(group, broken)
-    if (fresh.rules.length === 0 && before !== undefined && numberOf(before) === numberOf(broken)) return Effect.void
+    if (fresh.rules.length === 0 && before !== undefined && numberOf(before) === numberOf(broken)) return undefined
     this.#tell(fresh.rules, "served")
     const lines = fresh.rules.slice(0, maxLines).map(({ message, severity }) => {
       return severity === "error" ? `${message}; clients refuse it` : message
