@@ -7,7 +7,7 @@
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Steps from "@effect-xds/core/Steps"
-import * as EventLoop from "@effect-xds/transport/EventLoop"
+import type * as EventLoop from "@effect-xds/transport/EventLoop"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -21,6 +21,7 @@ import { GroupSource } from "./GroupSource.js"
 import type * as GroupSources from "./GroupSource.js"
 import * as HeldGroups from "./HeldGroups.js"
 import { InvalidInForce } from "./internal/InvalidInForce.js"
+import * as Immediate from "./internal/Immediate.js"
 import * as Slice from "./internal/Slice.js"
 import * as Snapshot from "./Snapshot.js"
 import * as StoreError from "./StoreError.js"
@@ -292,12 +293,13 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
     const writeInOrder = <P, N, A, E>(
       group: string,
       { ifRevision }: WriteOptions,
-      prepare: Effect.Effect<P, E>,
+      prepare: (at: Validator.At) => Effect.Effect<P, E>,
       apply: (prepared: P) => Either.Either<N, E> | Steps.Steps<Either.Either<N, E>>,
       commit: (next: N) => Applied<A, E>,
       check?: (next: N) => Effect.Effect<void, E>
     ): Effect.Effect<A, E | StoreError.Conflict> =>
-      Effect.flatMap(EventLoop.guarded, (loop) => {
+      Immediate.here((at) => {
+        const { loop } = at
         const pending: PendingWrite = { isApplied: false, begin: undefined }
         const queue = pendingWrites.get(group)
         if (queue === undefined) pendingWrites.set(group, [pending])
@@ -334,25 +336,36 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
           const applied = apply(prepared)
           return Either.isEither(applied) ? end(applied) : Effect.flatMap(Slice.steps(loop, applied), end)
         }
-        const giveUp = Effect.sync(() => {
+        const giveUp = (): void => {
           if (!pending.isApplied) leave(group, pending)
-        })
-        return Effect.flatMap(prepare, (prepared) =>
-          // Most calls are first in the queue and need not wait.
-          pendingWrites.get(group)?.[0] === pending
-            ? applying(prepared)
-            : Effect.flatMap(awaitEarlier(pending), () => applying(prepared))
-        ).pipe(Effect.onError(() => giveUp))
+        }
+        let written: Effect.Effect<A, E | StoreError.Conflict>
+        try {
+          written = Immediate.flatMap(prepare(at), (prepared) =>
+            // Most calls are first in the queue and need not wait.
+            pendingWrites.get(group)?.[0] === pending
+              ? applying(prepared)
+              : Effect.flatMap(awaitEarlier(pending), () => applying(prepared))
+          )
+        } catch (cause) {
+          // What the caller gave has thrown it.
+          giveUp()
+          throw cause
+        }
+        // Most are done by now.
+        return Immediate.isThere(written) && Exit.isSuccess(written)
+          ? written
+          : Effect.onError(written, () => Effect.sync(giveUp))
       })
 
     /** Encodes and checks the resources of a call. */
-    const encode = (group: string, resources: Snapshot.Resources, { validate }: WriteOptions) =>
-      Effect.suspend(() =>
-        Effect.map(validator.encode(group, resources, held.stored(group)?.own, validate), (validated) => {
+    const encode =
+      (group: string, resources: Snapshot.Resources, { validate }: WriteOptions) =>
+      (at: Validator.At) =>
+        Immediate.map(validator.encodeAt(at, group, resources, held.stored(group)?.own, validate), (validated) => {
           checker.placed(validated.places)
           return validated
         })
-      )
 
     return {
       set: (group, snapshot, write = noOptions) =>
@@ -373,7 +386,7 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
         writeInOrder<Validator.Validated, Next, HeldGroups.Stored, StoreError.UpdateError>(
           group,
           write,
-          upsert === undefined ? Effect.succeed(nothing) : encode(group, upsert, write),
+          upsert === undefined ? () => Exit.succeed(nothing) : encode(group, upsert, write),
           ({ invalid, resources }) => {
             const before = held.stored(group)
             if (before === undefined) return Either.left(new StoreError.GroupNotSet({ group }))
@@ -393,7 +406,7 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
         writeInOrder<void, void, void, never>(
           group,
           write,
-          Effect.void,
+          () => Exit.void,
           () => Either.void,
           () => {
             invalidInForce.changed(group, ResourceGroup.empty, [])

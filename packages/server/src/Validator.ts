@@ -11,12 +11,14 @@ import type * as EventLoop from "@effect-xds/transport/EventLoop"
 import type { Fault } from "@effect-xds/validate/Fault"
 import type { toText } from "@effect-xds/validate/InvalidMessage"
 import type * as Rules from "@effect-xds/validate/Rules"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as MetricLabel from "effect/MetricLabel"
+import * as Immediate from "./internal/Immediate.js"
 import * as Slice from "./internal/Slice.js"
 import { Remembered } from "./internal/Remembered.js"
-import * as Snapshot from "./Snapshot.js"
+import type * as Snapshot from "./Snapshot.js"
+import * as Encoding from "./snapshot/Encoding.js"
 import { type InvalidResource, InvalidResources } from "./StoreError.js"
 import * as XdsServerMetrics from "./XdsServerMetrics.js"
 
@@ -113,7 +115,25 @@ export interface Validator {
     /** The mode of this call. Default: the validator's. */
     mode?: Mode
   ) => Effect.Effect<Validated, Snapshot.SnapshotError | InvalidResources>
+  /**
+   * {@link encode} at a time and on an event loop, at once: an `Exit` if there is nothing to wait for. It may throw what the caller's
+   * iterables and messages throw.
+   */
+  readonly encodeAt: (
+    at: At,
+    group: string,
+    resources: Snapshot.Resources,
+    held: ResourceGroup.ResourceGroup | undefined,
+    mode?: Mode
+  ) => Effect.Effect<Validated, Snapshot.SnapshotError | InvalidResources>
 }
+
+/**
+ * When and where resources are encoded: some rules are about the time.
+ *
+ * @since 0.1.0
+ */
+export type At = Immediate.At
 
 interface Loaded {
   readonly rules: typeof Rules
@@ -242,24 +262,25 @@ export const make = (given: Mode | Options = {}): Validator => {
   const usual = options.rules ?? "refuse"
   const good = new Remembered(options.maxRemembered ?? 65_536)
   const off = new Set(options.off)
-  return {
-    encode: (group, resources, held, mode = usual) => {
-      if (mode === "off") {
-        return Effect.map(Snapshot.encode(resources, held), (encoded) => ({ ...encoded, invalid: [] }))
-      }
-      return Effect.flatMap(Clock.currentTimeMillis, (now) => {
-        const pass = new Pass(good, off, now, options)
-        return Effect.flatMap(Snapshot.encode(resources, held, pass.inspect), ({ places, resources: encoded }) => {
-          const { invalid, more } = pass
-          const validated = { resources: encoded, places, invalid }
-          if (invalid.length === 0) return Effect.succeed(validated)
-          for (const { typeUrl } of invalid) {
-            XdsServerMetrics.invalidResources.unsafeUpdate(1, [...XdsServerMetrics.typeTags(typeUrl), outcomes[mode]])
-          }
-          if (mode === "refuse") return Effect.fail(new InvalidResources({ group, resources: invalid, more }))
-          return Effect.as(warn(group, pass), validated)
-        })
-      })
+  const encodeAt: Validator["encodeAt"] = ({ loop, now }, group, resources, held, mode = usual) => {
+    if (mode === "off") {
+      const encoded = Encoding.encodeOn(loop, resources, held)
+      return Immediate.map(encoded, ({ places, resources }) => ({ resources, places, invalid: [] }))
     }
+    const pass = new Pass(good, off, now, options)
+    return Immediate.flatMap(Encoding.encodeOn(loop, resources, held, pass.inspect), ({ places, resources }) => {
+      const { invalid, more } = pass
+      const validated = { resources, places, invalid }
+      if (invalid.length === 0) return Exit.succeed(validated)
+      for (const { typeUrl } of invalid) {
+        XdsServerMetrics.invalidResources.unsafeUpdate(1, [...XdsServerMetrics.typeTags(typeUrl), outcomes[mode]])
+      }
+      if (mode === "refuse") return Effect.fail(new InvalidResources({ group, resources: invalid, more }))
+      return Effect.as(warn(group, pass), validated)
+    })
+  }
+  return {
+    encodeAt,
+    encode: (group, resources, held, mode) => Immediate.here((at) => encodeAt(at, group, resources, held, mode))
   }
 }

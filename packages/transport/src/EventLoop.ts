@@ -170,6 +170,9 @@ class Guarded implements Service {
   }
 }
 
+/** Whether a loop needs no guard. */
+const isSafe = (loop: Service): boolean => loop === process || loop instanceof Guarded
+
 /**
  * The provided event loop, safe to use: {@link process} as it is, any other with a guard. A loop is at fault if it
  * throws, runs work at once, twice or more than a second late (by Effect's clock), or if its clock stands still. The
@@ -178,7 +181,16 @@ class Guarded implements Service {
  * @since 0.1.0
  */
 export const guarded: Effect.Effect<Service> = Effect.flatMap(EventLoop, (loop) =>
-  loop === process || loop instanceof Guarded
-    ? Effect.succeed(loop)
-    : Effect.map(Effect.runtime(), (runtime) => new Guarded(loop, runtime))
+  isSafe(loop) ? Effect.succeed(loop) : Effect.map(Effect.runtime(), (runtime) => new Guarded(loop, runtime))
 )
+
+/**
+ * Goes on with the event loop of {@link guarded}, in one step of Effect's runtime where it needs no guard.
+ *
+ * @since 0.1.0
+ */
+export const withGuarded = <A, E, R>(use: (loop: Service) => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.withFiberRuntime((fiber) => {
+    const loop = Context.get(fiber.currentContext, EventLoop)
+    return isSafe(loop) ? use(loop) : Effect.flatMap(guarded, use)
+  })

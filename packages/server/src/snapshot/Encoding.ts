@@ -210,19 +210,31 @@ export const encode = (
   self: Slots.Resources,
   held: ResourceGroup.ResourceGroup = ResourceGroup.empty,
   inspect?: Inspector
-): Effect.Effect<EncodedSnapshot, SnapshotError> =>
-  Effect.flatMap(EventLoop.guarded, (loop) => {
-    const entries = Slots.entries(self)
-    const encoding = new Encoding(held, inspect, loop)
-    let next = 0
-    const go = (): Effect.Effect<EncodedSnapshot, SnapshotError> => {
-      const slice = Slice.slice(loop)
-      for (let entry = entries[next++]; entry !== undefined; entry = entries[next++]) {
-        const wait = encoding.add(entry) ?? (slice.isOver() ? Slice.breathe(loop) : undefined)
-        if (wait !== undefined) return Effect.flatMap(wait, go)
-      }
-      return encoding.end() ?? Exit.succeed(encoding)
+): Effect.Effect<EncodedSnapshot, SnapshotError> => EventLoop.withGuarded((loop) => encodeOn(loop, self, held, inspect))
+
+/**
+ * {@link encode} on an event loop, at once: an `Exit` if there is nothing to wait for. It may throw what the caller's iterables and
+ * messages throw.
+ *
+ * @since 0.1.0
+ */
+export const encodeOn = (
+  loop: EventLoop.Service,
+  self: Slots.Resources,
+  held: ResourceGroup.ResourceGroup = ResourceGroup.empty,
+  inspect?: Inspector
+): Effect.Effect<EncodedSnapshot, SnapshotError> => {
+  const entries = Slots.entries(self)
+  const encoding = new Encoding(held, inspect, loop)
+  let next = 0
+  const go = (): Effect.Effect<EncodedSnapshot, SnapshotError> => {
+    const slice = Slice.slice(loop)
+    for (let entry = entries[next++]; entry !== undefined; entry = entries[next++]) {
+      const wait = encoding.add(entry) ?? (slice.isOver() ? Slice.breathe(loop) : undefined)
+      if (wait !== undefined) return Effect.flatMap(wait, go)
     }
-    const loading = SourceContent.loadSchemas(entries)
-    return loading === undefined ? go() : Effect.flatMap(loading, go)
-  })
+    return encoding.end() ?? Exit.succeed(encoding)
+  }
+  const loading = SourceContent.loadSchemas(entries)
+  return loading === undefined ? go() : Effect.flatMap(loading, go)
+}
