@@ -3587,8 +3587,8 @@ const validating = [
     fault: "validation: a call cannot switch it off",
     file: "packages/server/src/SnapshotStore.ts",
     by: "packages/server/test/validate.test.ts",
-    line: "validator.encode(group, resources, held.stored(group)?.own, validate)",
-    becomes: "validator.encode(group, resources, held.stored(group)?.own)"
+    line: "validator.encodeAt(at, group, resources, held.stored(group)?.own, validate)",
+    becomes: "validator.encodeAt(at, group, resources, held.stored(group)?.own)"
   },
   {
     fault: "validation: what is served though it breaks rules is not said of the group",
@@ -4893,8 +4893,8 @@ const groupChecks = [
     fault: "group checks: the limit of resources is that of one group",
     file: "packages/server/src/internal/GroupChecks.ts",
     by: "packages/server/test/groupRules.test.ts",
-    line: "if (others + size > this.#maxIndexed)",
-    becomes: "if (size > this.#maxIndexed)"
+    line: "return others + sizeOf(own) > this.#maxIndexed",
+    becomes: "return sizeOf(own) > this.#maxIndexed"
   },
   {
     fault: "group checks: what the groups over one have does not count",
@@ -4942,7 +4942,7 @@ const groupChecks = [
     fault: "group checks: the gauge of what is broken stands still",
     file: "packages/server/src/internal/GroupChecks.ts",
     by: "packages/server/test/groupRules.test.ts",
-    line: "this.#count(group, state, index.faults)",
+    line: "this.#count(group, state, state.index.faults)",
     becomes: "this.#count(group, state, state.counted)"
   },
   {
@@ -7655,8 +7655,8 @@ export const mutations = [
   {
     fault: "group rules: a large resource is read at once",
     file: "packages/server/src/internal/GroupChecks.ts",
-    line: "if (isLarge(resource)) {",
-    becomes: 'if (resource.name === "") {',
+    line: "isLarge(resource) ? yield*",
+    becomes: 'resource.name === "" ? yield*',
     by: "packages/server/test/largeResources.test.ts"
   },
   {
@@ -8737,5 +8737,41 @@ export const mutations = [
     by: "packages/core/test/properties.test.ts",
     line: "drop === 0 ? oldest : oldest.slice(drop)",
     becomes: "oldest"
+  },
+  {
+    fault: "a call whose list throws stays first in the queue of its group",
+    file: "packages/server/src/SnapshotStore.ts",
+    by: "packages/server/test/SnapshotStore.test.ts",
+    line: "          giveUp()\n          throw cause",
+    becomes: "          throw cause"
+  },
+  {
+    fault: "a call that fails stays first in the queue of its group",
+    file: "packages/server/src/SnapshotStore.ts",
+    by: "packages/server/test/SnapshotStore.test.ts",
+    line: "return Immediate.isThere(written) && Exit.isSuccess(written)",
+    becomes: "return Immediate.isThere(written)"
+  },
+  {
+    fault: "group checks: a check that is begun and takes longer than a slice is given up",
+    file: "packages/server/src/internal/GroupChecks.ts",
+    by: "packages/server/test/groupRules.test.ts",
+    line: "Slice.steps(loop, begun ?? this.#checking(modules, group, state, stored))",
+    becomes:
+      "begun === undefined ? Slice.steps(loop, this.#checking(modules, group, state, stored)) : Effect.succeed({ all: { faults: [], omitted: 0 }, fresh: { faults: [], omitted: 0 } })"
+  },
+  {
+    fault: "group checks: what a small change breaks is not reported",
+    file: "packages/server/src/internal/GroupChecks.ts",
+    by: "packages/server/test/groupRules.test.ts",
+    line: "return this.#found(loaded, group, state, stored.own, found)",
+    becomes: "return void this.#found(loaded, group, state, stored.own, found)"
+  },
+  {
+    fault: "group checks: what has to be loaded first is checked without it",
+    file: "packages/server/src/internal/GroupChecks.ts",
+    by: "packages/server/test/groupRules.test.ts",
+    line: "if (found !== undefined) begun = undefined",
+    becomes: "if (found !== undefined) return undefined"
   }
 ]

@@ -5,7 +5,7 @@ import type { HeldGroups } from "@effect-xds/server"
 import { GroupSource, Snapshot, SnapshotStore } from "@effect-xds/server"
 import * as EventLoop from "@effect-xds/transport/EventLoop"
 import { describe, expect, it } from "@effect/vitest"
-import { Chunk, Effect, Fiber, Option, Stream, TestClock } from "effect"
+import { Cause, Chunk, Effect, Exit, Fiber, Option, Stream, TestClock } from "effect"
 
 const cluster = (name: string, altStatName = "") => create(ClusterSchema, { name, altStatName })
 const clusters = (...names: ReadonlyArray<string>) => ({ clusters: names.map((name) => cluster(name)) })
@@ -69,6 +69,38 @@ describe("SnapshotStore.layerMemory", () => {
       expect(second).toBe(first)
       expect(seen).toEqual(["edge"])
     }).pipe(Effect.scoped, Effect.provide(SnapshotStore.layerMemory()))
+  )
+
+  const failing = (): Iterable<never> => ({
+    [Symbol.iterator]: () => {
+      throw new Error("no list")
+    }
+  })
+  const broken = (): ReturnType<typeof cluster> =>
+    Object.defineProperty(cluster("broken"), "altStatName", {
+      enumerable: true,
+      get: () => {
+        throw new Error("no name")
+      }
+    })
+  it.effect.each([
+    { what: "a list", change: () => ({ upsert: { clusters: failing() } }), how: "a defect" },
+    { what: "a list of names", change: () => ({ remove: { clusters: failing() } }), how: "a defect" },
+    { what: "a message", change: () => ({ upsert: { clusters: [broken()] } }), how: "a failure" }
+  ])(
+    "$what that throws ends the call with $how: the group stays as it was, and the next call has its turn",
+    ({ change, how }) =>
+      Effect.gen(function* () {
+        const store = yield* SnapshotStore.SnapshotStore
+        yield* store.set("edge", clusters("a"))
+        const exit = yield* Effect.exit(store.update("edge", change()))
+        expect(Exit.isFailure(exit) && (Cause.isDie(exit.cause) ? "a defect" : "a failure")).toBe(how)
+        expect(yield* held("edge")).toEqual(Option.some(["a"]))
+        const turn = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+        const next = Effect.as(store.update("edge", { upsert: clusters("b") }), "in its turn")
+        expect(yield* Effect.raceFirst(next, Effect.as(Effect.repeatN(turn, 10), "never"))).toBe("in its turn")
+        expect(yield* held("edge")).toEqual(Option.some(["a", "b"]))
+      }).pipe(Effect.provide(SnapshotStore.layerMemory()))
   )
 
   it.effect("a refused set or update leaves the group as it was", () =>
