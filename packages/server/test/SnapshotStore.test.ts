@@ -93,6 +93,8 @@ describe("SnapshotStore.layerMemory", () => {
       Effect.gen(function* () {
         const store = yield* SnapshotStore.SnapshotStore
         yield* store.set("edge", clusters("a"))
+        // At the first time something may have to be loaded, which is waited for.
+        yield* Effect.exit(store.update("edge", change()))
         const exit = yield* Effect.exit(store.update("edge", change()))
         expect(Exit.isFailure(exit) && (Cause.isDie(exit.cause) ? "a defect" : "a failure")).toBe(how)
         expect(yield* held("edge")).toEqual(Option.some(["a"]))

@@ -1,10 +1,11 @@
-import { create } from "@bufbuild/protobuf"
+import { create, toBinary } from "@bufbuild/protobuf"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import { ResourceType } from "@effect-xds/proto"
 import { Cluster_DiscoveryType, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
 import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
+import { MaglevSchema } from "@effect-xds/proto/envoy/extensions/load_balancing_policies/maglev/v3/maglev"
 import { Snapshot, SnapshotStore, XdsServerMetrics } from "@effect-xds/server"
 import { EventLoop, process } from "@effect-xds/transport/EventLoop"
 import { GroupRule } from "@effect-xds/validate"
@@ -169,6 +170,40 @@ describe("a store warns of group rules", () => {
           [4, 3],
           [0, 0]
         ])
+      }).pipe(Effect.provide(layer))
+    }
+  )
+
+  it.effect(
+    "soon after a later change, too: a small one, one that takes many turns, and one with a type to load first",
+    () => {
+      const { layer, lines } = collecting()
+      return Effect.gen(function* () {
+        let time = 0
+        let aReading = 0.001
+        const loop = { ...process, elapsed: () => (time += aReading) }
+        const store = yield* Effect.provideService(SnapshotStore.makeMemory(), EventLoop, loop)
+        /** What is told of a change, without asking. */
+        const toldOf = (...clusters: ReadonlyArray<ReturnType<typeof cluster>>) =>
+          Effect.gen(function* () {
+            yield* store.update("edge", { upsert: { clusters } })
+            yield* Effect.repeatN(turns, 10)
+            return lines.splice(0).map((line) => /(?<=\()[a-z-]+(?=\)(?:;|$))/.exec(line)?.[0])
+          })
+        yield* store.set("edge", { clusters: [cluster("a")] })
+        yield* Effect.repeatN(turns, 10)
+        expect(yield* toldOf(eds("b"))).toEqual(["endpoints-reference"])
+        const { typeName: typeUrl } = MaglevSchema
+        const maglev = { typeUrl, value: toBinary(MaglevSchema, create(MaglevSchema, { tableSize: 4n })) }
+        const policies = [{ typedExtensionConfig: { name: "maglev", typedConfig: maglev } }]
+        expect(yield* toldOf(create(ClusterSchema, { name: "c", loadBalancingPolicy: { policies } }))).toEqual([
+          "maglev-table-size"
+        ])
+        // Each slice is over after two steps.
+        aReading = 1
+        expect(yield* toldOf(...Array.from({ length: 19 }, (_, at) => eds(`d${at}`)))).toEqual(
+          Array.from({ length: 19 }, () => "endpoints-reference")
+        )
       }).pipe(Effect.provide(layer))
     }
   )
