@@ -33,7 +33,7 @@ export const isFrom = ({ from }: LogEntry, { digest }: Cursor): boolean =>
  * @since 0.1.0
  */
 export interface ChangeLog {
-  /** Changes, oldest first, in blocks of {@link blockLength}; the first block may be shorter. */
+  /** Changes, oldest first, in blocks of 32; the first block may be shorter. */
   readonly blocks: ReadonlyArray<ReadonlyArray<LogEntry>>
   /** The changes after those. Fewer than a block, because every change copies this array. */
   readonly recent: ReadonlyArray<LogEntry>
