@@ -8756,9 +8756,9 @@ export const mutations = [
     fault: "group checks: a check that is begun and takes longer than a slice is given up",
     file: "packages/server/src/internal/GroupChecks.ts",
     by: "packages/server/test/groupRules.test.ts",
-    line: "Slice.steps(loop, begun ?? this.#checking(modules, group, state, stored))",
+    line: "toEnd(modules, loop, () => this.#checking(modules, group, state, stored), begun)",
     becomes:
-      "begun === undefined ? Slice.steps(loop, this.#checking(modules, group, state, stored)) : Effect.succeed({ all: { faults: [], omitted: 0 }, fresh: { faults: [], omitted: 0 } })"
+      "begun === undefined ? toEnd(modules, loop, () => this.#checking(modules, group, state, stored)) : Effect.succeed({ all: { faults: [], omitted: 0 }, fresh: { faults: [], omitted: 0 } })"
   },
   {
     fault: "group checks: what a small change breaks is not reported",

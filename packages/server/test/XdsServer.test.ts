@@ -63,7 +63,7 @@ const turn = Effect.async<void>((resume) => {
   setImmediate(() => resume(Effect.void))
 })
 
-/** An event loop in which a slice is over as soon as it began, so that each step of a stream has a turn; else it takes long. */
+/** An event loop in which a slice is over as soon as it began, so that each step of a stream has a turn, while it is impatient. */
 const impatientLoop = (isImpatient: () => boolean = () => true): EventLoop.Service => {
   let milliseconds = 0
   return { ...EventLoop.process, elapsed: () => (milliseconds += isImpatient() ? 100 : 0.001) }

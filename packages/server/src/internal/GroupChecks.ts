@@ -85,9 +85,6 @@ interface Found {
   readonly fresh: GroupIndex.Faults
 }
 
-/** A check in steps, which may need types that have to be loaded first. */
-type Checking = Steps.Steps<Found | ReadonlySet<string>>
-
 /** Faults that were put into words. */
 interface Told {
   readonly faults: GroupIndex.Faults
@@ -141,21 +138,38 @@ const differences = function* (
   return { put, remove }
 }
 
-/** Reads resources in steps: the names of types to load before it is tried again; mostly none. */
+/** Work in steps; instead of its result it may give the names of types to load before it is begun again. */
+type Loading<A extends object> = Steps.Steps<A | ReadonlySet<string>>
+
+const isTypes = (result: object): result is ReadonlySet<string> => result instanceof Set
+
+/** The result of such work, in slices. `begun`: its first steps were taken. */
+const toEnd = <A extends object>(
+  { GroupIndex: { loadTypes } }: Loaded,
+  loop: EventLoop.Service,
+  begin: () => Loading<A>,
+  begun = begin()
+): Effect.Effect<A> => {
+  const end = (result: A | ReadonlySet<string>): Effect.Effect<A> =>
+    isTypes(result)
+      ? Effect.flatMap(loadTypes(result), () => Effect.flatMap(Slice.steps(loop, begin()), end))
+      : Effect.succeed(result)
+  return Effect.flatMap(Slice.steps(loop, begun), end)
+}
+
+/** Reads resources. */
 const reading = function* (
   { isLarge }: Loaded["GroupIndex"],
   index: GroupIndex.GroupIndex,
   resources: ReadonlyArray<GroupIndex.Resource>
-): Steps.Steps<ReadonlySet<string>> {
+): Loading<GroupIndex.GroupIndex> {
   for (const resource of resources) {
     const read = isLarge(resource) ? yield* index.readInSteps(resource) : index.read(resource)
     if (typeof read !== "number" && !("messages" in read)) return read
     yield
   }
-  return noTypes
+  return index
 }
-
-const noTypes: ReadonlySet<string> = new Set()
 
 const applying = function* (
   index: GroupIndex.GroupIndex,
@@ -179,8 +193,6 @@ const sizeOf = (group: ResourceGroup.ResourceGroup): number => {
   for (const set of group.sets.values()) size += ResourceSet.size(set)
   return size
 }
-
-const isTypes = (found: object): found is ReadonlySet<string> => found instanceof Set
 
 const failed = (group: string, cause: unknown): Effect.Effect<void> =>
   Effect.logError(`${group}: its resources could not be checked together: ${Redaction.ofDefect(cause)}`)
@@ -281,7 +293,7 @@ export class GroupChecks {
     const { loop } = this.options
     const stored = this.held.stored(group)
     const state = this.#states.get(group)
-    let begun: Checking | undefined
+    let begun: Loading<Found> | undefined
     if (
       loaded !== undefined &&
       stored?.seen !== undefined &&
@@ -366,7 +378,7 @@ export class GroupChecks {
   }
 
   /** Checks what has changed, and reports it. `begun`: the first steps were taken, and nobody else was there since. */
-  #check(group: string, loop: EventLoop.Service = this.options.loop, begun?: Checking): Effect.Effect<void> {
+  #check(group: string, loop: EventLoop.Service = this.options.loop, begun?: Loading<Found>): Effect.Effect<void> {
     return Effect.gen(this, function* () {
       const stored = this.held.stored(group)
       // Nobody is served it.
@@ -389,16 +401,12 @@ export class GroupChecks {
       this.#tooLarge.delete(group)
       const state = this.#states.get(group) ?? this.#state(modules)
       this.#states.set(group, state)
-      let found = yield* Slice.steps(loop, begun ?? this.#checking(modules, group, state, stored))
-      while (isTypes(found)) {
-        yield* modules.GroupIndex.loadTypes(found)
-        found = yield* Slice.steps(loop, this.#checking(modules, group, state, stored))
-      }
+      const found = yield* toEnd(modules, loop, () => this.#checking(modules, group, state, stored), begun)
       yield* this.#found(modules, group, state, stored.own, found) ?? Effect.void
     })
   }
 
-  *#checking(modules: Loaded, group: string, state: State, layers: Layers): Checking {
+  *#checking(modules: Loaded, group: string, state: State, layers: Layers): Loading<Found> {
     const fresh = yield* this.#catchingUp(modules, group, state, layers)
     if (isTypes(fresh)) return fresh
     return { all: yield* state.index.listing(this.#maxBroken), fresh }
@@ -424,18 +432,13 @@ export class GroupChecks {
    * Brings an index to the present state of its group: what is broken now, and was not before; or the names of types to load before
    * it is tried again.
    */
-  *#catchingUp(
-    modules: Loaded,
-    group: string,
-    state: State,
-    { over, own }: Layers
-  ): Steps.Steps<GroupIndex.Faults | ReadonlySet<string>> {
+  *#catchingUp(modules: Loaded, group: string, state: State, { over, own }: Layers): Loading<GroupIndex.Faults> {
     const { index } = state
     const before = index.size
     const { below, isOpen } = this.#around(group, over)
     const { put, remove } = yield* differences(state.own, own)
-    const missing = yield* reading(modules.GroupIndex, index, put)
-    if (missing.size > 0) return missing
+    const read = yield* reading(modules.GroupIndex, index, put)
+    if (isTypes(read)) return read
     if (isOpen !== state.isOpen) index.touchAll()
     else if (!isOpen && below !== state.below) {
       const around = yield* differences(state.below, below)
@@ -450,28 +453,6 @@ export class GroupChecks {
     return yield* index.settling(this.#maxBroken)
   }
 
-  /** Reads resources, in slices. */
-  #read(
-    modules: Loaded,
-    index: GroupIndex.GroupIndex,
-    resources: ReadonlyArray<GroupIndex.Resource>
-  ): Effect.Effect<void> {
-    return Effect.flatMap(Slice.steps(this.options.loop, reading(modules.GroupIndex, index, resources)), (missing) =>
-      missing.size === 0
-        ? Effect.void
-        : Effect.flatMap(modules.GroupIndex.loadTypes(missing), () => this.#read(modules, index, resources))
-    )
-  }
-
-  /** Brings an index that is not kept to the present state of its group. */
-  #fill(modules: Loaded, group: string, state: State, layers: Layers): Effect.Effect<void> {
-    return Effect.flatMap(Slice.steps(this.options.loop, this.#catchingUp(modules, group, state, layers)), (found) =>
-      isTypes(found)
-        ? Effect.flatMap(modules.GroupIndex.loadTypes(found), () => this.#fill(modules, group, state, layers))
-        : Effect.void
-    )
-  }
-
   #attempt(group: string, next: Layers, mode: "refuse" | "refuse-errors"): Effect.Effect<void, BrokenRules> {
     const { loop } = this.options
     return Effect.gen(this, function* () {
@@ -481,14 +462,12 @@ export class GroupChecks {
       const isSame = stored !== undefined && stored.over === next.over
       // What is broken already is for the report.
       if (isSame && this.options.mode !== "off") yield* this.#check(group)
-      let state = isSame ? this.#states.get(group) : undefined
-      if (state === undefined) {
-        state = this.#state(modules)
-        if (isSame) yield* this.#fill(modules, group, state, stored)
-        else Object.assign(state, this.#around(group, next.over))
-      }
+      const known = isSame ? this.#states.get(group) : undefined
+      const state = known ?? this.#state(modules)
+      if (!isSame) Object.assign(state, this.#around(group, next.over))
+      else if (known === undefined) yield* toEnd(modules, loop, () => this.#catchingUp(modules, group, state, stored))
       const change = yield* Slice.steps(loop, differences(state.own, next.own))
-      yield* this.#read(modules, state.index, change.put)
+      yield* toEnd(modules, loop, () => reading(modules.GroupIndex, state.index, change.put))
       const isWanted = ({ severity }: GroupFault): boolean => mode === "refuse" || severity === "error"
       const found = yield* Slice.steps(loop, state.index.trying(change, this.#maxBroken, isWanted))
       if (found.faults.length === 0) return
