@@ -129,6 +129,7 @@ const genValue = hash([
   read(proto, "buf.gen.yaml"),
   read(proto, "scripts", "generate.mjs"),
   read(proto, "scripts", "comments.mjs"),
+  read(proto, "scripts", "fileDesc.mjs"),
   readFileSync(join(home, proto, "descriptors", "envoy.binpb.gz")),
   ...ownProtos.sort().map((name) => read(proto, "protos", name))
 ])

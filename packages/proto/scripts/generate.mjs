@@ -173,6 +173,24 @@ const split = (files, gen) => {
   }
 }
 
+/** The modules make their descriptors with scripts/fileDesc.mjs. */
+const withFileDesc = (files, gen) => {
+  for (const path of files.map(moduleOf)) {
+    const text = readFileSync(join(gen, path), "utf8")
+    const [line, names] = /^import \{ (.+) \} from "@bufbuild\/protobuf\/codegenv2";$/m.exec(text) ?? []
+    const others = names?.split(", ").filter((name) => name !== "fileDesc") ?? []
+    if (line === undefined || others.length + 1 !== names.split(", ").length) {
+      fail(`gen/${path} does not import fileDesc as expected. See scripts/generate.mjs`)
+    }
+    const lines = [
+      ...(others.length === 0 ? [] : [line.replace(names, others.join(", "))]),
+      `import { fileDesc } from "${posix.relative(posix.dirname(path), "fileDesc.js").replace(/^(?!\.)/, "./")}";`
+    ]
+    writeFileSync(join(gen, path), text.replace(line, lines.join("\n")))
+  }
+  cpSync(join(home, "scripts", "fileDesc.mjs"), join(gen, "fileDesc.js"))
+}
+
 const removeEmptyFolders = (folder) => {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     if (entry.isDirectory()) removeEmptyFolders(join(folder, entry.name))
@@ -213,6 +231,7 @@ for (const [files, gen, out] of [
   [generated.filter((file) => old.has(file)), v2, join(dirname(home), "proto-v2", "gen")]
 ]) {
   writeIndex(files, gen)
+  withFileDesc(files, gen)
   // Built beside it and renamed at the end, so that it is always whole.
   rmSync(out, { recursive: true, force: true })
   renameSync(gen, out)

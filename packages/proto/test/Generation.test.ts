@@ -1,4 +1,13 @@
-import { getOption } from "@bufbuild/protobuf"
+import {
+  create,
+  createFileRegistry,
+  type DescField,
+  type DescFile,
+  type DescMessage,
+  getOption
+} from "@bufbuild/protobuf"
+import { nestedTypes } from "@bufbuild/protobuf/reflect"
+import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt"
 import { expect, it } from "@effect/vitest"
 import { EnvoyApi } from "@effect-xds/proto"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
@@ -37,6 +46,55 @@ it("generates every file of the API, each with its types", () => {
   expect(types.size).toBeGreaterThan(1800)
   // It imports what only the descriptors have.
   expect(existsSync(`${gen}envoy/service/metrics/v3/metrics_service_pb.js`)).toBe(true)
+})
+
+it("makes each descriptor as protobuf-es makes those of all files at once, and of the same objects", async () => {
+  const all = new Map<string, DescFile>()
+  const types = new Map<string, unknown>()
+  const add = (file: DescFile): void => {
+    if (all.has(file.proto.name)) return
+    // First what it imports, as protobuf-es wants them.
+    file.dependencies.forEach(add)
+    all.set(file.proto.name, file)
+    for (const type of nestedTypes(file)) {
+      expect(type.file).toBe(file)
+      types.set(type.typeName, type)
+    }
+  }
+  for (const load of files) add(await load())
+  const whole = createFileRegistry(
+    create(FileDescriptorSetSchema, { file: Array.from(all.values(), ({ proto }) => proto) })
+  )
+  const described = ({ enum: values, message, ...field }: DescField): string =>
+    [
+      ...[field.name, field.number, field.fieldKind, field.jsonName, field.presence, field.oneof?.name],
+      ...[field.scalar, "mapKey" in field && field.mapKey, "listKind" in field && field.listKind],
+      ...["mapKind" in field && field.mapKind, message?.typeName, values?.typeName]
+    ].join()
+  const told = ({ fields, nestedEnums, nestedMessages, oneofs }: DescMessage): unknown => [
+    ...[fields.map(described), oneofs.map(({ name }) => name)],
+    ...[nestedEnums, nestedMessages].map((inner) => inner.map(({ typeName }) => typeName))
+  ]
+  let seen = 0
+  for (const file of all.values()) {
+    const other = whole.getFile(file.proto.name)
+    expect(file.dependencies.filter((each) => all.get(each.proto.name) !== each)).toEqual([])
+    expect(file.dependencies.map(({ name }) => name)).toEqual(other?.dependencies.map(({ name }) => name))
+    expect(Array.from(nestedTypes(file), String)).toEqual(
+      other === undefined ? [] : Array.from(nestedTypes(other), String)
+    )
+    for (const type of nestedTypes(file)) {
+      if (type.kind === "extension") expect(types.get(type.extendee.typeName)).toBe(type.extendee)
+      if (type.kind !== "message") continue
+      const same = whole.getMessage(type.typeName)
+      expect(told(type)).toEqual(same && told(same))
+      for (const { enum: values, message } of type.fields) {
+        for (const used of [values, message]) if (used !== undefined) expect(types.get(used.typeName)).toBe(used)
+        seen++
+      }
+    }
+  }
+  expect(seen).toBeGreaterThan(5_000)
 })
 
 it("has StringRules.ignore_empty, which the validate.proto in the npm package lacks", () => {
