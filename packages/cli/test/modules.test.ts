@@ -73,14 +73,14 @@ const commands: ReadonlyArray<readonly [number, ReadonlyArray<string>, RegExp | 
   [19, ["--completions", "zsh"], undefined],
   [18, ["srve"], undefined],
   [190, ["bootstrap", "envoy"], undefined],
-  [265, ["status", "127.0.0.1:1"], undefined],
-  [505, ["get", "--timeout", "1", "127.0.0.1:1", "CDS"], undefined],
-  [515, ["get", "--timeout", "1", "http://127.0.0.1:1", "CDS"], undefined],
-  [560, ["get", "--timeout", "1", "path:DIR", "CDS"], undefined],
-  [510, ["watch", "127.0.0.1:1", "CDS"], /127\.0\.0\.1:1/],
+  [275, ["status", "127.0.0.1:1"], undefined],
+  [530, ["get", "--timeout", "1", "127.0.0.1:1", "CDS"], undefined],
+  [540, ["get", "--timeout", "1", "http://127.0.0.1:1", "CDS"], undefined],
+  [575, ["get", "--timeout", "1", "path:DIR", "CDS"], undefined],
+  [530, ["watch", "127.0.0.1:1", "CDS"], /127\.0\.0\.1:1/],
   [540, ["validate", "DIR"], undefined],
   [580, ["diff", "DIR", "DIR"], undefined],
-  [815, ["serve", "DIR", "--port", "0", "--rest-port", "0", "--admin-port", "0", "--files-out", "OUT"], /^admin:$/m]
+  [835, ["serve", "DIR", "--port", "0", "--rest-port", "0", "--admin-port", "0", "--files-out", "OUT"], /^admin:$/m]
 ]
 
 describe("Modules", { timeout: 3 * deadline }, () => {
