@@ -87,8 +87,8 @@ const returned = function* (
   }
 }
 
-/** Of each kind; XDS_RUNS=<number> for more. */
-const scripts = Number(process.env["XDS_RUNS"] ?? "12")
+/** Of each kind; XDS_RUNS=<number> for more, XDS_THOROUGH=1 for as many as faults in the sources need. */
+const scripts = Number(process.env["XDS_RUNS"] ?? (process.env["XDS_THOROUGH"] === "1" ? "12" : "6"))
 
 /** Where usually this many are run: in proportion. */
 const runs = (usually: number): number => Math.ceil((usually * scripts) / 12)

@@ -1,5 +1,5 @@
 // Everything at once: all variants, random watches and changes, every kind of fault. Other seeds: XDS_SIM_SEED=random;
-// many of them: npm run soak.
+// more of them: XDS_THOROUGH=1; many of them: npm run soak.
 import * as Arbitraries from "@effect-xds/testing/simulation/Arbitraries"
 import * as Simulation from "@effect-xds/testing/simulation/Simulation"
 import * as SimulationCheck from "@effect-xds/testing/simulation/SimulationCheck"
@@ -24,9 +24,12 @@ const regressions: Readonly<Record<string, Readonly<Record<string, number>>>> = 
   }
 }
 
+/** Of each scenario. */
+const runs = process.env["XDS_THOROUGH"] === "1" ? 35 : 15
+
 describe("anything may happen", () => {
   for (const [name, plan] of Object.entries(Soak.scenarios)) {
-    it.sim(name, { ...plan, runs: 35, timeout: 120_000, regressions: regressions[name] })
+    it.sim(name, { ...plan, runs, timeout: 120_000, regressions: regressions[name] })
   }
 })
 
