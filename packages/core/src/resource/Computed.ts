@@ -24,20 +24,61 @@ const mostOwn = 4
 /** Most resources of a set that has a `Map`: making it takes a millisecond or two. */
 const mostMapped = 16_384
 
+/** Most names that have changed since a list of all resources that goes on: each is looked for in it. */
+const mostChanged = Steps.atOnce
+
+/** A list of all resources of an earlier set, and what has changed since: what was there under the names before, oldest first. */
+interface EarlierListing {
+  readonly resources: ReadonlyArray<Resource>
+  readonly changes: ReadonlyArray<ReadonlyMap<string, Resource | undefined>>
+  /** Names in the changes. */
+  readonly names: number
+}
+
+/** What was there under each changed name; `undefined`: nothing under one of them. */
+const replaced = ({ changes }: EarlierListing): ReadonlyMap<string, Resource> | undefined => {
+  const first = new Map<string, Resource>()
+  for (const change of changes) {
+    for (const [name, resource] of change) {
+      if (resource === undefined) return undefined
+      if (!first.has(name)) first.set(name, resource)
+    }
+  }
+  return first
+}
+
+/** The list with what is there now in the place of what was; `undefined`: a name has come or gone. */
+const renewed = function* (
+  earlier: EarlierListing,
+  resources: HashMap.HashMap<string, Resource>
+): Steps.Steps<ReadonlyArray<Resource> | undefined> {
+  const before = replaced(earlier)
+  if (before === undefined) return undefined
+  const list = earlier.resources.slice()
+  for (const [name, resource] of before) {
+    const place = list.indexOf(resource)
+    const now = HashMap.get(resources, name)
+    if (place < 0 || Option.isNone(now)) return undefined
+    list[place] = now.value
+    yield
+  }
+  return list
+}
+
 /**
  * The cache of one set.
  *
  * @since 0.1.0
  */
 export class Computed {
-  /** All resources, in an order that depends on the content alone. */
-  listing: Steps.Once<ReadonlyArray<Resource>> | undefined
   /** The different heartbeat periods, in milliseconds. */
   heartbeatPeriods: ReadonlyArray<number> | undefined
   /** For route configurations with VHDS: their opener names. */
   openers: ReadonlyArray<string> | undefined
   /** The members of glob collections, if any stream subscribes to one. */
   collections: Steps.Once<CollectionIndex> | undefined
+  #listing: Steps.Once<ReadonlyArray<Resource>> | undefined
+  #earlier: EarlierListing | undefined
   #full: Responses | undefined
   #byName: Map<string, Resource> | undefined
   /** How often a resource was looked up without a `Map`. */
@@ -61,10 +102,42 @@ export class Computed {
   }
 
   /**
-   * The cache of the set after a small change of these names: it takes over the `Map`. This one has none then until it is looked into as
-   * often again, which happens only if the change is not made, or to streams that are behind: a copy for each change would cost more.
+   * All resources, in an order that depends on the content alone. After small changes the list of an earlier set goes on: its order is
+   * that of the trie, in which a resource has the place of the one before.
    */
-  after(resources: HashMap.HashMap<string, Resource>, names: ReadonlyMap<string, unknown>): Computed | undefined {
+  listing(resources: HashMap.HashMap<string, Resource>): Steps.Once<ReadonlyArray<Resource>> {
+    return (this.#listing ??= new Steps.Once(() => this.#list(resources)))
+  }
+
+  *#list(resources: HashMap.HashMap<string, Resource>): Steps.Steps<ReadonlyArray<Resource>> {
+    const next = this.#earlier && (yield* renewed(this.#earlier, resources))
+    const list = next ?? (yield* Steps.filter(HashMap.values(resources), () => true))
+    this.#earlier = undefined
+    return list
+  }
+
+  /**
+   * The cache of the set after a change, of which this is what was there before under each name; `undefined`: it has nothing yet. After a
+   * small change it takes over the `Map`. This one has none then until it is looked into as often again, which happens only if the
+   * change is not made, or to streams that are behind: a copy for each change would cost more.
+   */
+  after(
+    resources: HashMap.HashMap<string, Resource>,
+    before: ReadonlyMap<string, Resource | undefined>
+  ): Computed | undefined {
+    const map = this.#mapAfter(resources, before)
+    const earlier = this.#earlierAfter(before)
+    if (map === undefined && earlier === undefined) return undefined
+    const next = new Computed()
+    next.#byName = map
+    next.#earlier = earlier
+    return next
+  }
+
+  #mapAfter(
+    resources: HashMap.HashMap<string, Resource>,
+    names: ReadonlyMap<string, unknown>
+  ): Map<string, Resource> | undefined {
     const map = this.#byName
     if (map === undefined || names.size > Steps.atOnce || HashMap.size(resources) > mostMapped) return undefined
     this.#byName = undefined
@@ -74,9 +147,15 @@ export class Computed {
       if (Option.isSome(resource)) map.set(name, resource.value)
       else map.delete(name)
     }
-    const next = new Computed()
-    next.#byName = map
-    return next
+    return map
+  }
+
+  #earlierAfter(before: ReadonlyMap<string, Resource | undefined>): EarlierListing | undefined {
+    const listed = this.#listing?.value
+    const earlier = listed === undefined ? this.#earlier : { resources: listed, changes: [], names: 0 }
+    if (earlier === undefined) return undefined
+    const names = earlier.names + before.size
+    return names > mostChanged ? undefined : { ...earlier, changes: [...earlier.changes, before], names }
   }
 
   /** The crossing from a cursor, if it is kept. */

@@ -83,7 +83,7 @@ export class ResourceSet implements Fields {
    *
    * @param isNext whether the set before has ended; a set in layers is made from another one, which goes on
    */
-  follow(before: ResourceSet, changed: ReadonlyMap<string, unknown>, isNext: boolean): void {
+  follow(before: ResourceSet, changed: ChangeLog.LogEntry["before"], isNext: boolean): void {
     if (before.#computed === undefined) return
     if (isNext) this.#computed = before.#computed.after(this.resources, changed)
     CollectionIndex.follow(before, this, changed)
@@ -213,8 +213,7 @@ export const versionOf = ({ digest }: ResourceSet): string => Digest.toHex(diges
  */
 export const size = (self: ResourceSet): number => HashMap.size(self.resources)
 
-const listingOf = (self: ResourceSet): Steps.Once<ReadonlyArray<Resource>> =>
-  (self.computed.listing ??= new Steps.Once(() => Steps.filter(HashMap.values(self.resources), () => true)))
+const listingOf = (self: ResourceSet): Steps.Once<ReadonlyArray<Resource>> => self.computed.listing(self.resources)
 
 /**
  * Every resource, in an order that depends on the content alone. The array is made once per set.

@@ -22,9 +22,10 @@ const framing = 64
 const bytesPerUnit = 3
 
 /** Resources measured per step. It takes at most some tenths of a millisecond. */
-const many = 64 * atOnce
+const many = 16 * atOnce
 
 const noNames: ReadonlyArray<string> = []
+const noResources: ReadonlyArray<Resource> = []
 
 /** Types whose resources clients compare with one another: addresses, scope keys, domains. */
 const compared: ReadonlySet<string> = new Set(
@@ -34,22 +35,15 @@ const compared: ReadonlySet<string> = new Set(
 )
 
 interface Part {
-  readonly resources: Array<Resource>
+  resources: ReadonlyArray<Resource>
   readonly heartbeats: Array<Resource>
   readonly absent: Array<string>
   readonly removed: Array<string>
 }
 
-/** Upper bound of the bytes of some resources, each with `units` UTF-16 units of further text. */
-const atMostOf = (resources: ReadonlyArray<Resource>, units: number, from: number, before: number): number => {
-  let bytes = 0
-  for (let index = from; index < before; index++) {
-    const each = resources[index]
-    if (each === undefined) break
-    bytes += framing + bytesPerUnit * (units + each.name.length + each.version.length) + each.value.byteLength
-  }
-  return bytes
-}
+/** Upper bound of the bytes of a resource with `units` UTF-16 units of further text. */
+const atMostOf = ({ name, value, version }: Resource, units: number): number =>
+  framing + bytesPerUnit * (units + name.length + version.length) + value.byteLength
 
 /**
  * Whether a response with few resources, nothing else and no aliases certainly fits into `maxBytes`.
@@ -57,43 +51,29 @@ const atMostOf = (resources: ReadonlyArray<Resource>, units: number, from: numbe
  * @since 0.1.0
  */
 export const isSmall = ({ resources, typeUrl, version }: Response, maxBytes: number): boolean =>
-  framing +
-    bytesPerUnit * (typeUrl.length + version.length) +
-    atMostOf(resources, typeUrl.length, 0, resources.length) <=
-  maxBytes
+  resources.reduce(
+    (bytes, resource) => bytes + atMostOf(resource, typeUrl.length),
+    framing + bytesPerUnit * (typeUrl.length + version.length)
+  ) <= maxBytes
 
-/**
- * Whether a response certainly fits into `maxBytes` or certainly not, by bounds of its bytes; `undefined`: it must be measured, which
- * takes as long as all the rest.
- */
-const isSure = function* (response: Response, maxBytes: number): Steps<{ readonly fits: boolean | undefined }> {
+/** Whether a response certainly fits into `maxBytes`, by bounds of its bytes. Measuring its texts takes as long as all the rest. */
+const isSure = function* (response: Response, maxBytes: number): Steps<boolean> {
   const { absent, aliases, heartbeats, removed, resources, typeUrl, version } = response
-  if (aliases.size > 0 && resources.length + heartbeats.length > 0) return { fits: undefined }
+  if (aliases.size > 0 && resources.length + heartbeats.length > 0) return false
   let units = typeUrl.length + version.length
   let bytes = framing
-  for (let from = 0; from < resources.length; from += many) {
-    bytes += atMostOf(resources, typeUrl.length, from, from + many)
+  let count = 0
+  for (const resource of resources) {
+    bytes += entryIn(response, resource)?.size ?? atMostOf(resource, typeUrl.length)
     // A hundred thousand resources are not looked at to the end.
-    if (bytes > maxBytes) return { fits: (yield* isLarge(resources, maxBytes)) ? false : undefined }
-    if (from + many < resources.length) yield
+    if (bytes > maxBytes) return false
+    if (++count % many === 0) yield
   }
   for (const each of heartbeats) units += typeUrl.length + each.name.length + each.version.length
   for (const name of absent) units += 2 * name.length
   for (const name of removed) units += name.length
   bytes += framing * (heartbeats.length + 2 * absent.length + removed.length)
-  return { fits: bytes + bytesPerUnit * units <= maxBytes || undefined }
-}
-
-/** Whether the contents of the resources alone are more. */
-const isLarge = function* (resources: ReadonlyArray<Resource>, maxBytes: number): Steps<boolean> {
-  let bytes = 0
-  let count = 0
-  for (const { value } of resources) {
-    bytes += value.byteLength
-    if (bytes > maxBytes) return true
-    if (++count % many === 0) yield
-  }
-  return false
+  return bytes + bytesPerUnit * units <= maxBytes
 }
 
 /**
@@ -108,67 +88,68 @@ const isLarge = function* (resources: ReadonlyArray<Resource>, maxBytes: number)
  */
 export const split = function* (response: Response, maxBytes: number): Steps<Response> {
   if (maxBytes === Number.POSITIVE_INFINITY) return response
-  const { fits } = yield* isSure(response, maxBytes)
-  if (fits === true) return response
+  if (yield* isSure(response, maxBytes)) return response
   const { absent, aliases, heartbeats, removed, resources } = response
   const typeUrl = sizeOfText(response.typeUrl)
   const head = framing + typeUrl + sizeOfText(response.version)
+  let count = 0
+  const isEnough = (): boolean => {
+    if (++count < many) return false
+    count = 0
+    return true
+  }
   const ofName = (name: string) => framing + sizeOfText(name)
   const ofResource = (resource: Resource) => {
     const entry = entryIn(response, resource)
-    if (entry !== undefined) return entry.bytes.byteLength
+    if (entry !== undefined) return entry.size
     const { name, value, version } = resource
     let size = framing + typeUrl + sizeOfText(name) + sizeOfText(version) + value.byteLength
-    if (aliases.size > 0) for (const alias of aliases.get(name) ?? noNames) size += ofName(alias)
+    if (aliases.size === 0) return size
+    const others = aliases.get(name) ?? noNames
+    for (const alias of others) size += ofName(alias)
+    count += others.length
     return size
   }
-  let count = 0
-  const isWithin = function* (): Steps<boolean> {
-    let whole = head
-    for (const each of resources) {
-      whole += ofResource(each)
-      if (whole > maxBytes) return false
-      if (++count % atOnce === 0) yield
-    }
-    for (const each of heartbeats) {
-      whole += ofResource(each) - each.value.byteLength
-      if (++count % atOnce === 0) yield
-    }
-    for (const each of absent) whole += 2 * ofName(each)
-    for (const each of removed) whole += ofName(each)
-    return whole <= maxBytes
-  }
-  if (fits === undefined && (yield* isWithin())) return response
 
   const parts: Array<Part> = []
-  let size = maxBytes
+  let last: Part | undefined
+  let size = head
   /** A part with room for `bytes`. */
   const partFor = (bytes: number): Part => {
-    const last = parts.at(-1)
     size += bytes
     if (last !== undefined && size <= maxBytes) return last
-    const made: Part = { resources: [], heartbeats: [], absent: [], removed: [] }
-    parts.push(made)
+    last = { resources: noResources, heartbeats: [], absent: [], removed: [] }
+    parts.push(last)
     size = head + bytes
-    return made
+    return last
   }
   const remove = function* (): Steps<void> {
     for (const each of removed) {
       partFor(ofName(each)).removed.push(each)
-      if (++count % atOnce === 0) yield
+      if (isEnough()) yield
     }
   }
   if (compared.has(response.typeUrl)) yield* remove()
+  let part: Part | undefined
+  let [at, from] = [0, 0]
   for (const each of resources) {
-    partFor(ofResource(each)).resources.push(each)
-    if (++count % atOnce === 0) yield
+    const next = partFor(ofResource(each))
+    if (next !== part) {
+      if (part !== undefined) part.resources = resources.slice(from, at)
+      part = next
+      from = at
+    }
+    at++
+    if (isEnough()) yield
   }
+  if (part !== undefined) part.resources = resources.slice(from)
   for (const each of heartbeats) {
     partFor(ofResource(each) - each.value.byteLength).heartbeats.push(each)
-    if (++count % atOnce === 0) yield
+    if (isEnough()) yield
   }
   for (const each of absent) partFor(2 * ofName(each)).absent.push(each)
   if (!compared.has(response.typeUrl)) yield* remove()
+  if (parts.length <= 1) return response
   return (
     parts.reduceRight<Response | undefined>((next, part) => ({ ...response, ...part, next }), undefined) ?? response
   )
