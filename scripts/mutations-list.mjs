@@ -315,8 +315,8 @@ const server = [
   {
     fault: "a large response is not split",
     file: "server/ResponseParts.ts",
-    line: "return whole <= maxBytes",
-    becomes: "return whole > 0"
+    line: "if (last !== undefined && size <= maxBytes) return last",
+    becomes: "if (last !== undefined) return last"
   },
   {
     fault: "the parts of a response do not go out before anything else",
@@ -6485,8 +6485,8 @@ export const mutations = [
     fault: "a response is thought to be smaller than it can be",
     file: "server/ResponseParts.ts",
     by: "packages/core/test/traces.test.ts",
-    line: "return { fits: bytes + bytesPerUnit * units <= maxBytes || undefined }",
-    becomes: "return { fits: bytes <= maxBytes || undefined }"
+    line: "return bytes + bytesPerUnit * units <= maxBytes",
+    becomes: "return bytes <= maxBytes"
   },
   ...routing,
   ...discovery,
@@ -6847,8 +6847,8 @@ export const mutations = [
   {
     fault: "a short response is thought small whatever its type and names",
     file: "server/ResponseParts.ts",
-    line: "bytes += framing + bytesPerUnit * (units + each.name.length + each.version.length) + each.value.byteLength",
-    becomes: "bytes += framing + each.value.byteLength"
+    line: "framing + bytesPerUnit * (units + name.length + version.length) + value.byteLength",
+    becomes: "framing + value.byteLength"
   },
   {
     fault: "how far the newest state is, is not looked at",
@@ -7767,8 +7767,8 @@ export const mutations = [
   {
     fault: "parts: a response that is seen to be too large is not divided",
     file: "server/ResponseParts.ts",
-    line: "if (whole > maxBytes) return false",
-    becomes: "if (whole > maxBytes) return true"
+    line: "if (bytes > maxBytes) return false",
+    becomes: "if (bytes > maxBytes) return true"
   },
   {
     fault: "server: spans are made that nobody reads",
@@ -8003,10 +8003,31 @@ export const mutations = [
     becomes: "if (byFirst.size >= 0) {"
   },
   {
-    fault: "a response that is too large for a message is not split",
+    fault: "a part of a response has the resources of those before it, too",
     file: "server/ResponseParts.ts",
-    line: "if (fits === undefined && (yield* isWithin())) return response",
-    becomes: "if (fits === false || (yield* isWithin())) return response"
+    line: "from = at\n",
+    becomes: "from = 0\n"
+  },
+  {
+    fault: "a list of all resources goes on with what was there before",
+    file: "resource/Computed.ts",
+    by: "packages/core/test/Computed.test.ts",
+    line: "list[place] = now.value",
+    becomes: "list[place] = resource"
+  },
+  {
+    fault: "a list of all resources goes on without a name that has come",
+    file: "resource/Computed.ts",
+    by: "packages/core/test/Computed.test.ts",
+    line: "if (resource === undefined) return undefined",
+    becomes: "if (resource === undefined) continue"
+  },
+  {
+    fault: "a list of all resources goes on with changes that are not of the one before it",
+    file: "resource/Computed.ts",
+    by: "packages/core/test/Computed.test.ts",
+    line: "changes: [...earlier.changes, before]",
+    becomes: "changes: [before]"
   },
   {
     fault: "a pause of the process longer than the timeout of a ping ends every connection",

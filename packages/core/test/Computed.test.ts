@@ -7,6 +7,7 @@ import { ResourceType } from "@effect-xds/proto"
 import { assert, describe, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import * as HashMap from "effect/HashMap"
+import * as fc from "fast-check"
 
 const { typeUrl } = ResourceType.Cluster
 
@@ -77,5 +78,67 @@ describe("the map of a set's resources", () => {
       assert.isDefined(set)
       for (const name of ["a", "b"]) assert.strictEqual(ResourceSets.find(set, name), ResourceSets.get(set, name))
     }
+  })
+})
+
+describe("the list of a set's resources", () => {
+  const from = (number: number, value: number) => {
+    const name = `cluster-${number}`
+    return Either.getOrThrow(Resources.make({ typeUrl, name, value: new Uint8Array([value]) }))
+  }
+  const update = (set: ResourceSets.ResourceSet, change: ResourceSets.Change) =>
+    Either.getOrThrow(ResourceSets.update(set, change))
+
+  it.prop(
+    "goes on after changes, and has what a new one has, in the same order",
+    [
+      fc.array(
+        fc.record({
+          names: fc.array(fc.integer({ min: 0, max: 60 }), { maxLength: 8 }),
+          value: fc.integer({ min: 0, max: 2 }),
+          isRemoval: fc.boolean(),
+          isListed: fc.boolean()
+        }),
+        { maxLength: 12 }
+      )
+    ],
+    ([changes]) => {
+      let set = update(ResourceSets.empty(typeUrl), {
+        upsert: Array.from({ length: 50 }, (_, number) => from(number, 0))
+      })
+      for (const { isListed, isRemoval, names, value } of changes) {
+        const isGone = isRemoval && names.length > 6
+        set = update(
+          set,
+          isGone
+            ? { remove: names.map((name) => `cluster-${name}`) }
+            : { upsert: names.map((name) => from(name, value)) }
+        )
+        if (isListed) assert.deepStrictEqual(ResourceSets.all(set), Array.from(HashMap.values(set.resources)))
+      }
+      const list = ResourceSets.all(set)
+      assert.strictEqual(ResourceSets.all(set), list)
+      assert.deepStrictEqual(list, Array.from(HashMap.values(set.resources)))
+    },
+    { fastCheck: { numRuns: 300 } }
+  )
+
+  it("is walked no more after a small change", () => {
+    let walks = 0
+    const first = update(ResourceSets.empty(typeUrl), {
+      upsert: Array.from({ length: 1_000 }, (_, number) => from(number, 0))
+    })
+    ResourceSets.all(first)
+    const steps = (set: ResourceSets.ResourceSet): number => {
+      const work = ResourceSets.listing(set)
+      for (walks = 1; work.next().done !== true;) walks++
+      return walks
+    }
+    const small = update(first, { upsert: [from(1, 1)] })
+    const next = update(small, { upsert: [from(2, 1), from(1, 2)] })
+    assert.isAtMost(steps(next), 3)
+    // Each name is looked for in it: of many, that takes longer than a new list.
+    const many = update(next, { upsert: Array.from({ length: Steps.atOnce + 1 }, (_, number) => from(number, 3)) })
+    assert.isAtLeast(steps(many), 1_000 / Steps.atOnce)
   })
 })
