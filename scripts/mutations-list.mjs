@@ -5689,9 +5689,8 @@ export const mutations = [
   {
     fault: "a large answer that must be whole is written in the turn in which it is made",
     file: "packages/server/src/internal/ResponseWriter.ts",
-    line: "return response.resources.length >= manyResources && !Response.isWritten(response, this.environment.bodies)",
-    becomes:
-      "return response.resources.length >= manyResources && !Response.isWritten(response) && this.accepted.whole !== true",
+    line: "if (response.resources.length < manyResources) return",
+    becomes: "if (response.resources.length < manyResources || this.accepted.whole === true) return",
     by: "packages/server/test/counts.test.ts"
   },
   {
@@ -5781,8 +5780,8 @@ export const mutations = [
   {
     fault: "a large response is written in the turn in which it was made",
     file: "packages/server/src/internal/ResponseWriter.ts",
-    line: "return response.resources.length >= manyResources && !Response.isWritten(response, this.environment.bodies)",
-    becomes: "return false",
+    line: "if (response.resources.length < manyResources) return",
+    becomes: "if (response.resources.length >= 0) return",
     by: "packages/server/test/XdsServer.test.ts"
   },
   {
@@ -6478,8 +6477,8 @@ export const mutations = [
     fault: "a large body is written in one turn",
     file: "wire/Response.ts",
     by: "packages/server/test/XdsServer.test.ts",
-    line: "if (from > 0) yield\n",
-    becomes: "\n"
+    line: "      if (at > start) yield\n",
+    becomes: ""
   },
   {
     fault: "a response is thought to be smaller than it can be",
@@ -6847,6 +6846,7 @@ export const mutations = [
   {
     fault: "a short response is thought small whatever its type and names",
     file: "server/ResponseParts.ts",
+    by: "packages/core/test/ResponseParts.test.ts",
     line: "framing + bytesPerUnit * (units + name.length + version.length) + value.byteLength",
     becomes: "framing + value.byteLength"
   },
@@ -7015,38 +7015,38 @@ export const mutations = [
   },
   {
     fault: "a response in steps has a resource twice",
-    file: "wire/ResponseBlocks.ts",
+    file: "wire/Response.ts",
     by: "packages/core/test/Response.test.ts",
-    line: "segments.push({ from, before: Math.min(from + atOnce, resources.length), encoded: undefined })",
-    becomes: "segments.push({ from, before: Math.min(from + atOnce + 1, resources.length), encoded: undefined })"
+    line: "const next = Math.min(end + atOnce, before)",
+    becomes: "const next = Math.min(end + atOnce - 1, before)"
   },
   {
     fault: "a response in steps lacks a resource between two of them",
     file: "wire/Response.ts",
     by: "packages/core/test/Response.test.ts",
-    line: "if (encoded === undefined) resources(encoder, response, typeUrl, from, before)",
-    becomes: "if (encoded === undefined) resources(encoder, response, typeUrl, from, before - 1)"
+    line: "resources(encoder, response, typeUrl, at, Math.min(at + atOnce, end))",
+    becomes: "resources(encoder, response, typeUrl, at, Math.min(at + atOnce - 1, end))"
   },
   {
-    fault: "a response in steps has its version before each of them",
+    fault: "a response in pieces lacks what comes after its resources",
     file: "wire/Response.ts",
     by: "packages/core/test/Response.test.ts",
-    line: "if (from > 0) yield\n",
-    becomes: "if (from > 0) yield\n      if (from > 0) head(encoder, response)\n"
+    line: "put(last, () => tail(last, response, typeUrl))",
+    becomes: "void tail"
   },
   {
-    fault: "a response in steps of which the last is full ends twice",
+    fault: "a body lacks a byte of each of its pieces",
     file: "wire/Response.ts",
     by: "packages/core/test/Response.test.ts",
-    line: "froms.push(response.resources.length)",
-    becomes: "if (froms.length > 0) tail(encoder, response, typeUrl)\n    froms.push(response.resources.length)"
+    line: "at += piece.byteLength\n",
+    becomes: "at += piece.byteLength - 1\n"
   },
   {
-    fault: "an incremental response in steps ends after each of them",
+    fault: "a piece begins with the last resource of the one before it",
     file: "wire/Response.ts",
-    by: "packages/core/test/Response.test.ts",
-    line: "else encoder.encoded(encoded)",
-    becomes: "else encoder.encoded(encoded)\n      tail(encoder, response, typeUrl)"
+    by: "packages/core/test/ResponsePieces.test.ts",
+    line: "      start = end\n",
+    becomes: "      start = end < before ? end - 1 : end\n"
   },
   {
     fault: "the time of a change to the ACK begins with the change that the client has",
@@ -7975,32 +7975,32 @@ export const mutations = [
     becomes: "this.#roots[0]"
   },
   {
-    fault: "a block of an earlier body is taken though a resource in it has changed",
-    file: "wire/ResponseBlocks.ts",
-    by: "ResponseBlocks.test.ts",
-    line: "if (blocks.resources[index] !== resources[at + index - first]) return undefined",
-    becomes: "if (blocks.resources[index]?.name !== resources[at + index - first]?.name) return undefined"
+    fault: "a piece of an earlier response is taken though a resource in it has changed",
+    file: "wire/ResponsePieces.ts",
+    by: "ResponsePieces.test.ts",
+    line: "if (piece.resources[index] !== resources[at + index]) return false",
+    becomes: "if (piece.resources[index]?.name !== resources[at + index]?.name) return false"
   },
   {
-    fault: "blocks of earlier bodies have the aliases that one client requested",
+    fault: "pieces of earlier responses have the aliases that one client requested",
     file: "wire/Response.ts",
-    by: "ResponseBlocks.test.ts",
+    by: "ResponsePieces.test.ts",
     line: "const isForAll = response.aliases.size === 0",
     becomes: "const isForAll = response.aliases.size >= 0"
   },
   {
-    fault: "blocks of earlier bodies are taken with TTLs or without",
+    fault: "pieces of earlier responses are taken with TTLs or without",
     file: "wire/Response.ts",
-    by: "ResponseBlocks.test.ts",
+    by: "ResponsePieces.test.ts",
     line: "`${protocol} ${String(ttl)} ${typeUrl}`",
     becomes: '`${protocol} ${typeUrl}${ttl ? "" : ""}`'
   },
   {
     fault: "the resources of a response are all encoded again after each change",
-    file: "wire/ResponseBlocks.ts",
-    by: "ResponseBlocks.test.ts",
-    line: "if (byFirst.size === 0) {",
-    becomes: "if (byFirst.size >= 0) {"
+    file: "wire/ResponsePieces.ts",
+    by: "ResponsePieces.test.ts",
+    line: "if (byFirst.size === 0)\n",
+    becomes: "if (byFirst.size >= 0)\n"
   },
   {
     fault: "a part of a response has the resources of those before it, too",
@@ -8546,7 +8546,7 @@ export const mutations = [
     fault: "a stream hears of no more room after a body whose last piece is a few bytes",
     file: "packages/transport-connect/src/server/GrpcStream.ts",
     by: "packages/transport-connect/test/ConnectServer.test.ts",
-    line: "if (this.#rest !== undefined || this.stream.writableNeedDrain) return",
+    line: "if (this.#rest.length > 0 || this.stream.writableNeedDrain) return",
     becomes: "return"
   },
   {
@@ -8794,5 +8794,55 @@ export const mutations = [
     by: "packages/server/test/groupRules.test.ts",
     line: "if (found !== undefined) begun = undefined",
     becomes: "if (found !== undefined) return undefined"
+  },
+  {
+    fault: "large responses: each is encoded anew, whatever the one before it had",
+    file: "packages/server/src/internal/Bodies.ts",
+    by: "packages/server/test/Bodies.test.ts",
+    line: "recent.set(form, [new WeakRef(response), ...others].slice(0, maxEarlier))",
+    becomes: "void others"
+  },
+  {
+    fault: "large responses: pieces that somebody sends keep all others",
+    file: "packages/server/src/internal/Bodies.ts",
+    by: "packages/server/test/Bodies.test.ts",
+    line: "large.set(\n        response,\n        pieces.map",
+    becomes: "Object.assign(response, { pieces })\n      large.set(\n        response,\n        pieces.map"
+  },
+  {
+    fault: "large responses: one of other TTLs or of another type lends its pieces",
+    file: "packages/server/src/internal/Bodies.ts",
+    by: "packages/server/test/Bodies.test.ts",
+    line: "for (const each of recent.get(formName(response)) ?? [])",
+    becomes: "for (const each of Array.from(recent.values()).flat())"
+  },
+  {
+    fault: "large responses: a transport that takes pieces is given a copy",
+    file: "packages/server/src/internal/ResponseWriter.ts",
+    by: "packages/server/test/ResponseWriter.test.ts",
+    line: "const takesPieces = this.accepted.writePieces !== undefined",
+    becomes: "const takesPieces = false"
+  },
+  {
+    fault: "a decorator that replaces what writes does not see large responses",
+    file: "packages/transport/src/ServerTransport.ts",
+    by: "packages/server/test/ResponseWriter.test.ts",
+    line: "writePieces: changes.write === undefined ? stream.writePieces : undefined,",
+    becomes: "writePieces: stream.writePieces,"
+  },
+  {
+    fault: "gRPC: less of a body in pieces is written than makes a stream full",
+    file: "packages/transport-connect/src/server/GrpcStream.ts",
+    by: "packages/transport-connect/test/ConnectServer.test.ts",
+    line: "this.stream.write(piece.length <= room ? piece : piece.subarray(0, room))",
+    becomes:
+      "if (piece.length > room && room < pieceLimit) return void (this.#rest = pieces.slice(at))\n      this.stream.write(piece.length <= room ? piece : piece.subarray(0, room))"
+  },
+  {
+    fault: "gRPC: the rest of a piece that was cut is lost",
+    file: "packages/transport-connect/src/server/GrpcStream.ts",
+    by: "packages/transport-connect/test/ConnectServer.test.ts",
+    line: "this.#rest = piece.length === room ? others : [piece.subarray(room), ...others]",
+    becomes: "this.#rest = others"
   }
 ]

@@ -60,7 +60,7 @@ describe("the bodies that a server sends", () => {
     expect(Response.body(large, other)).toEqual(body)
   })
 
-  it("parts of one that is being sent go into others of its form, and into no others", () => {
+  it("pieces of one that is being sent go into others of its form, and into no others", async () => {
     const bodies = Bodies.make()
     const make = (typeUrl: string, ttl = false) => {
       const resources = Array.from({ length: 200 }, (_, at) =>
@@ -68,14 +68,26 @@ describe("the bodies that a server sends", () => {
       )
       return Response.shared(Response.make({ protocol: "Incremental", typeUrl, version: "1", resources, ttl }))
     }
+    const buffersOf = (response: Response.Response) =>
+      Array.from(bodies.pieces?.earlier(response) ?? [], ({ bytes }) => bytes.buffer)
     const first = make(typeUrl)
-    const body = Steps.toEnd(Response.writing(first, bodies))
-    expect(bodies.earlier?.(make(typeUrl)).map(({ body }) => body.buffer)).toEqual([body.buffer])
-    expect(bodies.earlier?.(make(typeUrl, true))).toEqual([])
-    expect(bodies.earlier?.(make(ResourceType.Cluster.typeUrl))).toEqual([])
+    let pieces: ReadonlyArray<Uint8Array> = Steps.toEnd(Response.pieces(first, bodies))
+    expect(pieces).toHaveLength(3)
+    expect(buffersOf(make(typeUrl))).toEqual(pieces.map(({ buffer }) => buffer))
+    expect(Response.written(first, bodies)).toEqual(pieces)
+    expect(buffersOf(make(typeUrl, true))).toEqual([])
+    expect(buffersOf(make(ResourceType.Cluster.typeUrl))).toEqual([])
     // The latest eight.
-    const others = Array.from({ length: 9 }, () => Steps.toEnd(Response.writing(make(typeUrl), bodies)))
-    expect(bodies.earlier?.(first).length).toBeLessThanOrEqual(8)
-    expect(bodies.earlier?.(first)[0]?.body.buffer).toBe(others.at(-1)?.buffer)
+    const others = Array.from({ length: 9 }, () => Steps.toEnd(Response.pieces(make(typeUrl), bodies)))
+    expect(buffersOf(first).length).toBeLessThanOrEqual(8 * 3)
+    expect(buffersOf(first)[0]).toBe(others.at(-1)?.[0]?.buffer)
+    // A part of one piece does not keep the others.
+    const [, piece] = pieces
+    const part = piece?.subarray(100)
+    pieces = []
+    others.length = 0
+    await collect()
+    expect(Response.written(first, bodies)).toBe(undefined)
+    expect(part?.byteLength).toBeGreaterThan(40_000)
   })
 })

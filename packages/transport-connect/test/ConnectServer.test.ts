@@ -483,6 +483,39 @@ describe("credit", () => {
     })
   )
 
+  it.scopedLive("comes back after a body in pieces of any size, whole and in order", () =>
+    Effect.gen(function* () {
+      const most = 1024 * 1024
+      const bodies = [
+        [10, 1_000, most - 1, 1, most],
+        [most + 5, 3, 2 * most + 1],
+        Array.from({ length: 20 }, () => 230_000),
+        Array.from({ length: 2_000 }, () => 1_000),
+        [most, most, 7],
+        [1]
+      ].map((sizes, seed) =>
+        sizes.map((size, at) => Uint8Array.from({ length: size }, (_, index) => (index + at + seed) % 251))
+      )
+      const { port, streams } = yield* serve()
+      const session = yield* Http2Client.connect(port)
+      for (const [index, pieces] of bodies.entries()) {
+        const call = Http2Client.open(session)
+        yield* wait(call.headers)
+        const { stream } = streams[index] ?? expect.unreachable()
+        const suffix = Uint8Array.of(1, 2, 3)
+        const isAtOnce = stream.writePieces?.(pieces, suffix)
+        if (isAtOnce !== true) yield* eventually(() => expect(streams[index]?.writable).toBe(1))
+        stream.write(response("a", "b"))
+        const whole = Buffer.concat([suffix, ...pieces])
+        yield* eventually(() => expect(Buffer.concat(call.chunks)).toHaveLength(5 + whole.length + 11))
+        const received = Buffer.concat(call.chunks)
+        expect(received.readUInt32BE(1)).toBe(whole.length)
+        expect(received.subarray(5, 5 + whole.length).equals(whole)).toBe(true)
+        expect(stream.writePieces === undefined).toBe(false)
+      }
+    })
+  )
+
   it.scopedLive("is not given twice when it never ran out", () =>
     Effect.gen(function* () {
       const { port, streams } = yield* serve({ writeBufferBytes: 1_000_000 })

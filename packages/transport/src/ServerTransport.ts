@@ -86,6 +86,11 @@ export interface AcceptedStream {
    */
   readonly write: (response: Outgoing) => boolean
   /**
+   * {@link write} for a large response, whose body is these pieces one after the other, shared and not to be modified like a body. The
+   * server calls it in place of `write`, if the transport has it, and need not copy the pieces into one buffer.
+   */
+  readonly writePieces?: ((body: ReadonlyArray<Uint8Array>, suffix: Uint8Array) => boolean) | undefined
+  /**
    * Ends the stream with a status, after all written responses. A unary stream whose response was written ends with OK.
    * A second call does nothing. Nothing may be written afterwards, and the handler is not called again.
    */
@@ -173,6 +178,8 @@ export const override = (stream: AcceptedStream, changes: Partial<AcceptedStream
   headers: stream.headers,
   whole: stream.whole,
   write: stream.write,
+  // What sees all that is written sees these, too.
+  writePieces: changes.write === undefined ? stream.writePieces : undefined,
   end: stream.end,
   setReading: stream.setReading === undefined ? undefined : (wanted) => stream.setReading?.(wanted),
   ...changes

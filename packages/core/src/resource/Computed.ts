@@ -27,6 +27,9 @@ const mostMapped = 16_384
 /** Most names that have changed since a list of all resources that goes on: each is looked for in it. */
 const mostChanged = Steps.atOnce
 
+/** Places of a list that are looked at in one step: that takes some hundredths of a millisecond. */
+const mostLooked = 512 * Steps.atOnce
+
 /** A list of all resources of an earlier set, and what has changed since: what was there under the names before, oldest first. */
 interface EarlierListing {
   readonly resources: ReadonlyArray<Resource>
@@ -55,11 +58,15 @@ const renewed = function* (
   const before = replaced(earlier)
   if (before === undefined) return undefined
   const list = earlier.resources.slice()
+  let looked = 0
   for (const [name, resource] of before) {
     const place = list.indexOf(resource)
     const now = HashMap.get(resources, name)
     if (place < 0 || Option.isNone(now)) return undefined
     list[place] = now.value
+    looked += place
+    if (looked < mostLooked) continue
+    looked = 0
     yield
   }
   return list

@@ -30,9 +30,9 @@ export class MeasuredWriter {
     else this.writer.raw(bytes.subarray(from, before))
   }
 
-  /** Number of bytes written so far. */
-  get written(): number {
-    return this.writer?.written ?? 0
+  /** Number of bytes measured so far. */
+  get measured(): number {
+    return this.size
   }
 
   /** Omitted if empty. */

@@ -10,12 +10,12 @@
  */
 import type { Protocol } from "../protocol/Protocol.js"
 import type { Resource } from "../resource/Resource.js"
-import type { Steps } from "../Steps.js"
+import { atOnce, type Steps } from "../Steps.js"
 import { ControlPlane, DeltaDiscoveryResponse, DiscoveryResponse, tagOf } from "./Fields.js"
 import { MeasuredWriter } from "./MeasuredWriter.js"
-import * as ResponseBlocks from "./ResponseBlocks.js"
 import type { NamedError, RemovedVariant, Response } from "./ResponseContent.js"
 import { formOf } from "./ResponseForm.js"
+import * as ResponsePieces from "./ResponsePieces.js"
 import { encodedTypeUrl } from "./TypeUrlBytes.js"
 import { fieldOf, utf8 } from "./Wire.js"
 
@@ -58,10 +58,23 @@ export interface Bodies {
   readonly allocate: (size: number) => Uint8Array
   /** The large body of a response, if it is still kept. */
   readonly get: (response: Response) => Uint8Array | undefined
-  /** Keeps a large body; with `blocks`, parts of it may go into others. */
-  readonly set: (response: Response, body: Uint8Array, blocks?: ResponseBlocks.Blocks) => void
-  /** Bodies that are kept, of responses that write a resource in the same way: see {@link formName}. Absent: none. */
-  readonly earlier?: ((response: Response) => ReadonlyArray<ResponseBlocks.Earlier>) | undefined
+  /** Keeps a large body. */
+  readonly set: (response: Response, body: Uint8Array) => void
+  /** Absent: pieces are not kept, and none goes into another response. */
+  readonly pieces?: KeptPieces | undefined
+}
+
+/**
+ * A cache for the pieces of large bodies. Each piece has a buffer of its own.
+ *
+ * @since 0.1.0
+ */
+export interface KeptPieces {
+  /** The body of a response in pieces, if all of them are still kept. */
+  readonly get: (response: Response) => ReadonlyArray<Uint8Array> | undefined
+  readonly set: (response: Response, pieces: ReadonlyArray<ResponsePieces.Piece>) => void
+  /** Pieces that are kept, of responses that write a resource in the same way, the latest first: see {@link formName}. */
+  readonly earlier: (response: Response) => Iterable<ResponsePieces.Piece>
 }
 
 /**
@@ -96,46 +109,85 @@ const encodeBody = (response: Response, bodies: Bodies): Uint8Array => {
   return bytes
 }
 
-/** A body, and where its resources lie. */
-interface Encoded {
-  readonly bytes: Uint8Array
-  /** `undefined`: it has aliases, which are those that one client requested. */
-  readonly blocks: ResponseBlocks.Blocks | undefined
-}
+const noPieces: ReadonlyArray<ResponsePieces.Piece> = []
 
-/** {@link encodeBody} in steps, with what is encoded already. */
-function* encoding(response: Response, bodies: Bodies): Steps<Encoded> {
+/** {@link encodeBody} in steps and in pieces, of which some may be encoded already. */
+function* encoding(response: Response, bodies: Bodies): Steps<ReadonlyArray<ResponsePieces.Piece>> {
   const typeUrl = encodedTypeUrl(response.typeUrl)
   const { head, resources, tail } = formOf(response)
+  // Aliases are those that one client requested.
   const isForAll = response.aliases.size === 0
-  const earlier = isForAll ? (bodies.earlier?.(response) ?? noneEarlier) : noneEarlier
-  const segments = yield* ResponseBlocks.divide(response.resources, earlier)
-  const encoder = new MeasuredWriter()
-  const [froms, starts]: [Array<number>, Array<number>] = [[], []]
-  const all = function* (): Steps<void> {
-    head(encoder, response)
-    for (const { before, encoded, from } of segments) {
-      if (from > 0) yield
-      froms.push(from)
-      starts.push(encoder.written)
-      if (encoded === undefined) resources(encoder, response, typeUrl, from, before)
-      else encoder.encoded(encoded)
-    }
-    froms.push(response.resources.length)
-    starts.push(encoder.written)
-    tail(encoder, response, typeUrl)
+  const earlier = isForAll ? (bodies.pieces?.earlier(response) ?? noPieces) : noPieces
+  const contentOf = (from: number, before: number) => (isForAll ? response.resources.slice(from, before) : noResources)
+  const pieces: Array<ResponsePieces.Piece> = []
+  const put = (encoder: MeasuredWriter, write: () => void): void => {
+    write()
+    if (encoder.measured === 0) return
+    const bytes = encoder.begin(ownBuffer)
+    write()
+    pieces.push({ resources: noResources, bytes })
   }
-  yield* all()
-  froms.length = starts.length = 0
-  const bytes = encoder.begin(bodies.allocate)
-  yield* all()
-  return { bytes, blocks: isForAll ? { resources: response.resources, froms, starts } : undefined }
+  const first = new MeasuredWriter()
+  put(first, () => head(first, response))
+  for (const { before, encoded, from } of yield* ResponsePieces.divide(response.resources, earlier)) {
+    if (encoded !== undefined) pieces.push(encoded)
+    for (let start = from; encoded === undefined && start < before;) {
+      const encoder = new MeasuredWriter()
+      let end = start
+      while (end < before && encoder.measured < ResponsePieces.leastBytes) {
+        const next = Math.min(end + atOnce, before)
+        resources(encoder, response, typeUrl, end, next)
+        end = next
+        yield
+      }
+      const bytes = encoder.begin(ownBuffer)
+      for (let at = start; at < end; at += atOnce) {
+        if (at > start) yield
+        resources(encoder, response, typeUrl, at, Math.min(at + atOnce, end))
+      }
+      pieces.push({ resources: contentOf(start, end), bytes })
+      start = end
+    }
+  }
+  const last = new MeasuredWriter()
+  put(last, () => tail(last, response, typeUrl))
+  return pieces
 }
 
-const noneEarlier: ReadonlyArray<ResponseBlocks.Earlier> = []
+/** What keeps a piece knows by its buffer whether somebody still sends it. */
+const ownBuffer = (size: number): Uint8Array => new Uint8Array(size)
 
-function* encodingBody(response: Response, bodies: Bodies): Steps<Uint8Array> {
-  return (yield* encoding(response, bodies)).bytes
+const bytesOf = (pieces: ReadonlyArray<ResponsePieces.Piece>): ReadonlyArray<Uint8Array> =>
+  pieces.map(({ bytes }) => bytes)
+
+function* joining(pieces: ReadonlyArray<Uint8Array>, bodies: Bodies): Steps<Uint8Array> {
+  const body = bodies.allocate(sizeOf(pieces))
+  let at = 0
+  for (const piece of pieces) {
+    if (at > 0) yield
+    body.set(piece, at)
+    at += piece.byteLength
+  }
+  return body
+}
+
+/** Work that many callers share, each of whom goes on where the last one stopped. Its result is not kept here. */
+class InTurns<A> {
+  #work: Steps<A> | undefined;
+
+  *steps<B>(known: () => B | undefined, make: () => Steps<A>, end: (made: A) => B): Steps<B> {
+    for (;;) {
+      const made = known()
+      if (made !== undefined) return made
+      const work = this.#work ?? make()
+      // If the work throws, the next caller starts it again.
+      this.#work = undefined
+      const { done, value } = work.next()
+      if (done === true) return end(value)
+      this.#work = work
+      yield
+    }
+  }
 }
 
 /** A response that keeps its body. A copy of its fields does not. */
@@ -154,8 +206,9 @@ class SharedResponse implements Response {
   readonly next: Response | undefined
   /** The body, once it is made, if it is small. */
   #small: Uint8Array | undefined
-  /** A body in the making: the next caller goes on with it. */
-  #work: Steps<Encoded> | undefined
+  /** Pieces in the making, and a body of them. */
+  readonly #pieces = new InTurns<ReadonlyArray<ResponsePieces.Piece>>()
+  readonly #whole = new InTurns<Uint8Array>()
 
   constructor(response: Response, next: Response | undefined) {
     this.protocol = response.protocol
@@ -180,22 +233,37 @@ class SharedResponse implements Response {
     return this.known(bodies) ?? this.#keep(encodeBody(this, bodies), bodies)
   }
 
-  *writing(bodies: Bodies): Steps<Uint8Array> {
-    for (;;) {
-      const known = this.known(bodies)
-      if (known !== undefined) return known
-      const work = this.#work ?? encoding(this, bodies)
-      this.#work = undefined
-      const { done, value } = work.next()
-      if (done === true) return this.#keep(value.bytes, bodies, value.blocks)
-      this.#work = work
-      yield
-    }
+  knownPieces(bodies: Bodies): ReadonlyArray<Uint8Array> | undefined {
+    const known = this.known(bodies)
+    return known === undefined ? bodies.pieces?.get(this) : [known]
   }
 
-  #keep(body: Uint8Array, bodies: Bodies, blocks?: ResponseBlocks.Blocks): Uint8Array {
+  pieces(bodies: Bodies): Steps<ReadonlyArray<Uint8Array>> {
+    return this.#pieces.steps(
+      () => this.knownPieces(bodies),
+      () => encoding(this, bodies),
+      (made) => {
+        bodies.pieces?.set(this, made)
+        return bytesOf(made)
+      }
+    )
+  }
+
+  writing(bodies: Bodies): Steps<Uint8Array> {
+    return this.#whole.steps(
+      () => this.known(bodies),
+      () => this.#joining(bodies),
+      (body) => this.#keep(body, bodies)
+    )
+  }
+
+  *#joining(bodies: Bodies): Steps<Uint8Array> {
+    return yield* joining(yield* this.pieces(bodies), bodies)
+  }
+
+  #keep(body: Uint8Array, bodies: Bodies): Uint8Array {
     if (body.byteLength <= keepLimit) this.#small = body
-    else bodies.set(this, body, blocks)
+    else bodies.set(this, body)
     return body
   }
 }
@@ -229,7 +297,40 @@ export const body = (response: Response, bodies: Bodies = noBodies): Uint8Array 
  * @since 0.1.0
  */
 export const writing = (response: Response, bodies: Bodies = noBodies): Steps<Uint8Array> =>
-  response instanceof SharedResponse ? response.writing(bodies) : encodingBody(response, bodies)
+  response instanceof SharedResponse ? response.writing(bodies) : writingBody(response, bodies)
+
+function* writingBody(response: Response, bodies: Bodies): Steps<Uint8Array> {
+  return yield* joining(bytesOf(yield* encoding(response, bodies)), bodies)
+}
+
+/**
+ * {@link writing} for a transport that sends a body in pieces, one after the other: they are not copied into one buffer, and most of them
+ * are those of the response before the latest change.
+ *
+ * @since 0.1.0
+ */
+export const pieces = (response: Response, bodies: Bodies = noBodies): Steps<ReadonlyArray<Uint8Array>> =>
+  response instanceof SharedResponse ? response.pieces(bodies) : encodingPieces(response, bodies)
+
+function* encodingPieces(response: Response, bodies: Bodies): Steps<ReadonlyArray<Uint8Array>> {
+  return bytesOf(yield* encoding(response, bodies))
+}
+
+/**
+ * The bytes of pieces together.
+ *
+ * @since 0.1.0
+ */
+export const sizeOf = (pieces: ReadonlyArray<Uint8Array>): number =>
+  pieces.reduce((size, { byteLength }) => size + byteLength, 0)
+
+/**
+ * The {@link pieces} or the {@link body} of a response, if they are already made and kept.
+ *
+ * @since 0.1.0
+ */
+export const written = (response: Response, bodies: Bodies = noBodies): ReadonlyArray<Uint8Array> | undefined =>
+  response instanceof SharedResponse ? response.knownPieces(bodies) : undefined
 
 /**
  * Whether the {@link body} is already made and kept.

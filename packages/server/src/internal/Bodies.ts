@@ -2,46 +2,77 @@
  * The response bodies of a server's streams. Small ones are cut from larger buffers. A large one is shared as long as a
  * stream still sends its bytes; after that it is assembled again.
  */
-import type { Bodies, Response } from "@effect-xds/core/wire/Response"
+import type { Bodies, KeptPieces, Response } from "@effect-xds/core/wire/Response"
 import { formName } from "@effect-xds/core/wire/Response"
-import type { Blocks } from "@effect-xds/core/wire/ResponseBlocks"
+import type { Piece } from "@effect-xds/core/wire/ResponsePieces"
 import { Slab } from "@effect-xds/core/wire/Wire"
 
-/** Most earlier bodies of one form that parts are taken from: a response of all resources is one or a few messages. */
+/** Most responses of one form that pieces are taken from: a response of all resources is one or a few messages. */
 const maxEarlier = 8
 
-interface Large {
-  readonly buffer: WeakRef<ArrayBufferLike>
-  readonly blocks: Blocks | undefined
+/** Bytes, by their buffer, since a transport may hold a part of them; weakly, since only the transport knows when it has sent them. */
+class Held {
+  readonly #buffer: WeakRef<ArrayBufferLike>
+
+  constructor({ buffer }: Uint8Array) {
+    this.#buffer = new WeakRef(buffer)
+  }
+
+  /** The bytes, as long as somebody sends them. */
+  get bytes(): Uint8Array | undefined {
+    const buffer = this.#buffer.deref()
+    return buffer === undefined ? undefined : new Uint8Array(buffer)
+  }
+}
+
+interface HeldPiece {
+  readonly resources: Piece["resources"]
+  readonly held: Held
+}
+
+const pieces = (): KeptPieces => {
+  const large = new WeakMap<Response, ReadonlyArray<HeldPiece>>()
+  /** By form, the latest first. */
+  const recent = new Map<string, ReadonlyArray<WeakRef<Response>>>()
+  return {
+    get: (response) => {
+      const all: Array<Uint8Array> = []
+      for (const { held } of large.get(response) ?? []) {
+        const { bytes } = held
+        if (bytes === undefined) return undefined
+        all.push(bytes)
+      }
+      return all.length === 0 ? undefined : all
+    },
+    set: (response, pieces) => {
+      large.set(
+        response,
+        pieces.map(({ bytes, resources }) => ({ resources, held: new Held(bytes) }))
+      )
+      const form = formName(response)
+      const others = (recent.get(form) ?? []).filter((each) => each.deref() !== undefined)
+      recent.set(form, [new WeakRef(response), ...others].slice(0, maxEarlier))
+    },
+    earlier: function* (response) {
+      for (const each of recent.get(formName(response)) ?? []) {
+        const known = each.deref()
+        for (const { held, resources } of (known && large.get(known)) ?? []) {
+          const { bytes } = held
+          if (bytes !== undefined) yield { resources, bytes }
+        }
+      }
+    }
+  }
 }
 
 /** The bodies of one server. */
 export const make = (): Bodies => {
   const slab = new Slab()
-  // Keyed by buffer, since a transport may hold a part of a body; weakly, since only the transport knows when it has
-  // sent it.
-  const large = new WeakMap<Response, Large>()
-  /** By form, the latest first. */
-  const recent = new Map<string, ReadonlyArray<WeakRef<Response>>>()
-  const bodyOf = (known: Large | undefined): Uint8Array | undefined => {
-    const buffer = known?.buffer.deref()
-    return buffer === undefined ? undefined : new Uint8Array(buffer)
-  }
+  const large = new WeakMap<Response, Held>()
   return {
     allocate: (size) => slab.allocate(size),
-    get: (response) => bodyOf(large.get(response)),
-    set: (response, { buffer }, blocks) => {
-      large.set(response, { buffer: new WeakRef(buffer), blocks })
-      if (blocks === undefined) return
-      const form = formName(response)
-      const others = (recent.get(form) ?? []).filter((each) => each.deref() !== undefined)
-      recent.set(form, [new WeakRef(response), ...others].slice(0, maxEarlier))
-    },
-    earlier: (response) =>
-      (recent.get(formName(response)) ?? []).flatMap((each) => {
-        const known = large.get(each.deref() ?? response)
-        const body = bodyOf(known)
-        return body === undefined || known?.blocks === undefined ? [] : [{ body, blocks: known.blocks }]
-      })
+    get: (response) => large.get(response)?.bytes,
+    set: (response, body) => void large.set(response, new Held(body)),
+    pieces: pieces()
   }
 }

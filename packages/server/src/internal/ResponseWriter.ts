@@ -19,13 +19,13 @@ type Answer = ServerStream.Output & { readonly _tag: "Acked" | "Nacked" }
 /** A response whose body is being written. */
 interface Unwritten {
   readonly output: Send
-  readonly work: Steps.Steps<Uint8Array>
+  readonly work: Steps.Steps<Uint8Array | ReadonlyArray<Uint8Array>>
 }
 
 /** The longest possible nonce. */
 const longestNonce = String(Number.MAX_SAFE_INTEGER)
 
-/** Responses from this many resources are encoded in turns of their own. */
+/** Responses from this many resources are encoded in turns after the one that made them, and in pieces. */
 const manyResources = 1_000
 
 const unbounded = { maxResponseBytes: Number.POSITIVE_INFINITY, namesPerResponse: Number.POSITIVE_INFINITY }
@@ -63,8 +63,14 @@ export class ResponseWriter {
     // The time to the ACK of a change begins when the response is made.
     const since = output.from === undefined ? undefined : changes.after(output.typeUrl, output.from)
     if (since !== undefined) this.unacked = AckLatency.sent(this.unacked, output, since)
-    if (!this.isLong(output)) return this.write(output, Response.body(output.response, this.environment.bodies))
-    this.unwritten = { output, work: Response.writing(output.response, this.environment.bodies) }
+    const { response } = output
+    const { bodies } = this.environment
+    if (response.resources.length < manyResources) return this.write(output, Response.body(response, bodies))
+    const takesPieces = this.accepted.writePieces !== undefined
+    const written = takesPieces ? Response.written(response, bodies) : undefined
+    if (written !== undefined) return this.write(output, written)
+    if (!takesPieces && Response.isWritten(response, bodies)) return this.write(output, Response.body(response, bodies))
+    this.unwritten = { output, work: (takesPieces ? Response.pieces : Response.writing)(response, bodies) }
     return undefined
   }
 
@@ -98,21 +104,17 @@ export class ResponseWriter {
     this.unanswered = UnansweredResponses.none
   }
 
-  /** Whether a response is encoded in turns after the one that made it. */
-  private isLong({ response }: Send): boolean {
-    return response.resources.length >= manyResources && !Response.isWritten(response, this.environment.bodies)
-  }
-
-  private write(output: Send, body: Uint8Array): boolean {
+  private write(output: Send, body: Uint8Array | ReadonlyArray<Uint8Array>): boolean {
     const { nonce, response, typeUrl } = output
     const suffix = this.suffix(nonce)
-    const size = body.byteLength + suffix.byteLength
+    const size = (body instanceof Uint8Array ? body.byteLength : Response.sizeOf(body)) + suffix.byteLength
     StreamReport.sent(this.subject, output, size)
     if (response.resources.length > 0 && !this.accepted.method.unary) {
       this.unanswered = UnansweredResponses.sent(this.unanswered, typeUrl, nonce, response.resources)
     }
     this.judgeSize(output, size)
-    return this.accepted.write({ body, suffix })
+    if (body instanceof Uint8Array) return this.accepted.write({ body, suffix })
+    return this.accepted.writePieces?.(body, suffix) ?? false
   }
 
   private judgeSize(output: Send, bytes: number): void {

@@ -106,7 +106,7 @@ const closeReason = (stream: ServerHttp2Stream, session: Http2Session | undefine
 }
 
 /**
- * Larger bodies are written in pieces of this size, in bytes. HTTP/2 splits what fits the client's window into frames,
+ * At most so much of a body is written at once, in bytes. HTTP/2 splits what fits the client's window into frames,
  * and Node keeps the list of frames as long as the connection: 40 KB for 7 MB at once, hardly anything for 1 MB.
  */
 const pieceLimit = 1024 * 1024
@@ -118,8 +118,8 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
   #handler: ServerTransport.StreamHandler | undefined
   #open = true
   #waiting = false
-  /** The unwritten rest of a large body. */
-  #rest: Uint8Array | undefined
+  /** The unwritten rest of a large body: pieces, of which none is empty. */
+  #rest: ReadonlyArray<Uint8Array> = []
   #timer: NodeJS.Timeout | undefined
   /** A request is being read, or reading continues in a later turn. */
   #reading = false
@@ -177,22 +177,45 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
 
   readonly write = ({ body, suffix }: ServerTransport.Outgoing): boolean => {
     if (!this.#open) return false
-    const { stream } = this
-    const bytes = body.length + suffix.length
-    if (bytes <= LengthPrefixedMessage.copyLimit) {
-      stream.write(LengthPrefixedMessage.encode(body, suffix))
-    } else {
-      stream.cork()
-      stream.write(LengthPrefixedMessage.encodeHead(body.length, suffix))
-      stream.write(body.length <= pieceLimit ? body : body.subarray(0, pieceLimit))
-      stream.uncork()
-      if (body.length > pieceLimit) this.#rest = body.subarray(pieceLimit)
+    if (body.length + suffix.length > LengthPrefixedMessage.copyLimit) return this.writePieces([body], suffix)
+    this.stream.write(LengthPrefixedMessage.encode(body, suffix))
+    return this.#wrote(body.length + suffix.length)
+  }
+
+  readonly writePieces = (pieces: ReadonlyArray<Uint8Array>, suffix: Uint8Array): boolean => {
+    if (!this.#open) return false
+    let bytes = 0
+    for (const { length } of pieces) bytes += length
+    this.stream.cork()
+    this.stream.write(LengthPrefixedMessage.encodeHead(bytes, suffix))
+    this.#writeSome(pieces)
+    this.stream.uncork()
+    return this.#wrote(bytes + suffix.length)
+  }
+
+  /** Writes as much of a body as goes at once; the rest stays. After less than that no "drain" might follow. */
+  #writeSome(pieces: ReadonlyArray<Uint8Array>): void {
+    let room = pieceLimit
+    for (const [at, piece] of pieces.entries()) {
+      this.stream.write(piece.length <= room ? piece : piece.subarray(0, room))
+      if (piece.length >= room) {
+        const others = pieces.slice(at + 1)
+        this.#rest = piece.length === room ? others : [piece.subarray(room), ...others]
+        return
+      }
+      room -= piece.length
     }
+    this.#rest = []
+  }
+
+  /** Counts a response. Whether the stream takes another one. */
+  #wrote(bytes: number): boolean {
+    const { stream } = this
     ConnectServerMetrics.sentBytes.unsafeUpdate(LengthPrefix.size + bytes, [])
     // "drain" follows only if `writableNeedDrain` is set.
     const isFull = stream.writableNeedDrain && stream.writableLength >= this.shared.writeBufferBytes
     // However much may be buffered: the next response would come into the middle of this one.
-    this.#waiting = isFull || this.#rest !== undefined
+    this.#waiting = isFull || this.#rest.length > 0
     return !this.#waiting
   }
 
@@ -202,7 +225,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     const rest = this.#rest
     this.#close()
     if (stream.destroyed) return
-    if (rest !== undefined) stream.write(rest)
+    for (const piece of rest) stream.write(piece)
     stream.once("wantTrailers", () => {
       stream.sendTrailers(GrpcStatus.trailers(status))
       // Resets the client's side, which may still be open.
@@ -228,7 +251,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
   #close(): void {
     this.#open = false
     this.#handler = undefined
-    this.#rest = undefined
+    this.#rest = []
     this.#unread = []
     this.#unreadBytes = 0
     this.#workingBytes = 0
@@ -494,12 +517,12 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
 
   readonly #onDrain = (): void => {
     if (!this.#open) return
-    if (this.#rest !== undefined) {
-      const rest = this.#rest
-      this.#rest = rest.length > pieceLimit ? rest.subarray(pieceLimit) : undefined
-      this.stream.write(rest.subarray(0, pieceLimit))
+    if (this.#rest.length > 0) {
+      this.stream.cork()
+      this.#writeSome(this.#rest)
+      this.stream.uncork()
       // No "drain" follows a last piece of a few bytes.
-      if (this.#rest !== undefined || this.stream.writableNeedDrain) return
+      if (this.#rest.length > 0 || this.stream.writableNeedDrain) return
     }
     if (!this.#waiting) return
     this.#waiting = false

@@ -1,7 +1,7 @@
 import * as Resource from "@effect-xds/core/resource/Resource"
 import * as Steps from "@effect-xds/core/Steps"
 import * as Response from "@effect-xds/core/wire/Response"
-import * as ResponseBlocks from "@effect-xds/core/wire/ResponseBlocks"
+import * as ResponsePieces from "@effect-xds/core/wire/ResponsePieces"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import { assert, describe, it } from "@effect/vitest"
 import * as Either from "effect/Either"
@@ -27,23 +27,30 @@ const resource = (index: number, content: number): Resource.Resource => {
   return known
 }
 
-/** Keeps all bodies, and gives those of one form as earlier ones. */
+/** Keeps all pieces, and gives those of one form as earlier ones. */
 const keeping = (): Response.Bodies => {
-  const kept = new Map<Response.Response, Uint8Array>()
-  const earlier = new Map<string, Array<ResponseBlocks.Earlier>>()
+  const kept = new Map<Response.Response, ReadonlyArray<Uint8Array>>()
+  const earlier = new Map<string, ReadonlyArray<ResponsePieces.Piece>>()
   return {
     allocate: (size) => new Uint8Array(size),
-    get: (response) => kept.get(response),
-    set: (response, body, blocks) => {
-      kept.set(response, body)
-      const form = Response.formName(response)
-      if (blocks !== undefined) earlier.set(form, [...(earlier.get(form) ?? []), { body, blocks }])
-    },
-    earlier: (response) => earlier.get(Response.formName(response)) ?? []
+    get: () => undefined,
+    set: () => {},
+    pieces: {
+      get: (response) => kept.get(response),
+      set: (response, pieces) => {
+        kept.set(
+          response,
+          pieces.map(({ bytes }) => bytes)
+        )
+        const form = Response.formName(response)
+        earlier.set(form, [...pieces, ...(earlier.get(form) ?? [])])
+      },
+      earlier: (response) => earlier.get(Response.formName(response)) ?? []
+    }
   }
 }
 
-describe("the blocks of earlier bodies", () => {
+describe("the pieces of earlier responses", () => {
   it("make the same bytes as all encoded anew: after changes, insertions, removals and exchanges", () => {
     const change = fc.oneof(
       fc.record({ kind: fc.constant("change" as const), at: fc.nat(299), to: fc.nat(3) }),
@@ -75,32 +82,50 @@ describe("the blocks of earlier bodies", () => {
           const aliases = withAliases && protocol === "Incremental" ? new Map([["c7", ["alias"]]]) : new Map()
           const fields = { protocol, typeUrl, version: `v${changes.length}`, resources: [...resources], ttl, aliases }
           const response = Response.make({ ...fields, removed: protocol === "Incremental" ? ["gone"] : [] })
-          const body = Steps.toEnd(Response.writing(Response.shared(response), bodies))
-          assert.strictEqual(Buffer.compare(body, Response.body(response)), 0)
+          const shared = Response.shared(response)
+          const pieces = Steps.toEnd(Response.pieces(shared, bodies))
+          assert.strictEqual(Buffer.compare(Buffer.concat(pieces), Response.body(response)), 0)
+          assert.strictEqual(Response.sizeOf(pieces), Response.body(response).byteLength)
+          assert.strictEqual(Buffer.compare(Steps.toEnd(Response.writing(shared, bodies)), Response.body(response)), 0)
         }
       }),
       { seed: 20260101, numRuns: 150 }
     )
   })
 
-  it("★ after a change of one resource among ten thousand at most one step's share is encoded anew", () => {
+  it("★ after a change of one resource among ten thousand one piece is encoded anew, and no other is copied", () => {
     const bodies = keeping()
     let resources = Array.from({ length: 10_000 }, (_, index) => resource(index, 60))
-    const write = () => {
+    let before = new Set<ArrayBufferLike>()
+    const write = (): number => {
       const response = Response.make({ protocol: "Incremental", typeUrl, version: "1", resources })
-      const segments = Steps.toEnd(ResponseBlocks.divide(resources, bodies.earlier?.(response) ?? []))
-      Steps.toEnd(Response.writing(Response.shared(response), bodies))
-      return segments.reduce((sum, { before, encoded, from }) => sum + (encoded === undefined ? before - from : 0), 0)
+      const pieces = Steps.toEnd(Response.pieces(Response.shared(response), bodies))
+      // The fields before and after the resources are pieces, too.
+      const made = pieces.slice(1, -1).filter(({ buffer }) => !before.has(buffer))
+      before = new Set(pieces.map(({ buffer }) => buffer))
+      return made.length
     }
-    assert.strictEqual(write(), 10_000)
+    const all = write()
+    assert.isAtLeast(all, 15)
     for (let change = 0; change < 20; change++) {
       resources = resources.with((change * 7_919) % 10_000, resource((change * 7_919) % 10_000, 61))
-      assert.isAtMost(write(), Steps.atOnce)
+      assert.strictEqual(write(), 1)
     }
     // One that is inserted shifts all others.
     resources = [...resources.slice(0, 5_000), resource(20_000, 60), ...resources.slice(5_000)]
-    assert.isAtMost(write(), 2 * Steps.atOnce)
+    assert.isAtMost(write(), 2)
     resources = resources.filter((_, at) => at !== 777)
-    assert.isAtMost(write(), 2 * Steps.atOnce)
+    assert.isAtMost(write(), 2)
+    assert.strictEqual(write(), 0)
+  })
+
+  it("are of a bounded size, and the resources of one step make one at least", () => {
+    const large = Array.from({ length: 3 * Steps.atOnce }, (_, index) =>
+      Either.getOrThrow(Resource.make({ typeUrl, name: `l${index}`, value: new Uint8Array(10_000) }))
+    )
+    const response = Response.make({ protocol: "Incremental", typeUrl, version: "1", resources: large })
+    const pieces = Steps.toEnd(Response.pieces(response))
+    assert.strictEqual(pieces.length, 3 + 2)
+    for (const { byteLength } of pieces) assert.isAtMost(byteLength, ResponsePieces.leastBytes + Steps.atOnce * 10_100)
   })
 })
