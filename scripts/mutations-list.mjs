@@ -6469,7 +6469,7 @@ export const mutations = [
   {
     fault: "a body that others began to write is begun again",
     file: "wire/Response.ts",
-    by: "packages/server/test/XdsServer.test.ts",
+    by: "packages/core/test/Response.test.ts",
     line: "      this.#work = work\n",
     becomes: ""
   },
@@ -7014,11 +7014,11 @@ export const mutations = [
     becomes: "const open = noneOutstanding"
   },
   {
-    fault: "a response in steps has a resource twice",
+    fault: "a piece is taken for one that lacks its last resource",
     file: "wire/Response.ts",
-    by: "packages/core/test/Response.test.ts",
-    line: "const next = Math.min(end + atOnce, before)",
-    becomes: "const next = Math.min(end + atOnce - 1, before)"
+    by: "packages/core/test/ResponsePieces.test.ts",
+    line: "pieces.push({ resources: contentOf(start, end), bytes })",
+    becomes: "pieces.push({ resources: contentOf(start, end - 1), bytes })"
   },
   {
     fault: "a response in steps lacks a resource between two of them",

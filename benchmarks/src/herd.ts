@@ -102,13 +102,13 @@ await bench.with("ours", setup, async (session) => {
     const served = (performance.now() - start) / 1_000
     isOver = true
     await changed
+    clearInterval(sample)
     if (values.profile !== undefined) {
       await server.stopProfile(values.profile)
       return say(`profile: ${values.profile}`)
     }
     const delay = await server.stopDelay()
     const used = (await server.quietCpuMilliseconds()) - began
-    clearInterval(sample)
     const end = server.residentBytes()
     const peak = Math.max(...resident)
 

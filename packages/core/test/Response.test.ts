@@ -31,6 +31,15 @@ const keeping = (): readonly [Response.Bodies, Map<Response.Response, Uint8Array
   return [bodies, kept]
 }
 
+/** The result of work that ends in a hundred steps. */
+const soonEnded = <A>(work: Steps.Steps<A>): A => {
+  for (let step = 0; step < 100; step++) {
+    const { done, value } = work.next()
+    if (done === true) return value
+  }
+  throw new Error("it begins again and again")
+}
+
 describe("the body of a shared response", () => {
   it("has names that are not ASCII, next to ones that are", () => {
     const names = ["plain", "größer", "名前", "😀", "x".repeat(200), "ü".repeat(64)]
@@ -58,7 +67,7 @@ describe("the body of a shared response", () => {
         for (let step = 0; step < 2 * Math.floor(600 / Steps.atOnce); step++)
           expect(works[step % others]?.next()).toEqual({ done: false, value: undefined })
         expect(Response.isWritten(stepped, bodies)).toBe(false)
-        for (const work of works) expect(Buffer.compare(Steps.toEnd(work), expected)).toBe(0)
+        for (const work of works) expect(Buffer.compare(soonEnded(work), expected)).toBe(0)
         expect(Buffer.compare(Response.body(stepped, bodies), expected)).toBe(0)
       }
       expect(Response.isWritten(shared, bodies)).toBe(true)
