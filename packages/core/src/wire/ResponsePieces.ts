@@ -23,7 +23,7 @@ export interface Piece {
  *
  * @since 0.1.0
  */
-export const leastBytes = 224 * 1024
+export const leastBytes = 512 * 1024
 
 /**
  * Resources `from` ≤ index < `before`: to encode, or encoded already.
