@@ -74,9 +74,10 @@ const playAll = (scripts: ReadonlyArray<Script>, seen?: (difference: Difference)
     const side = yield* start(envoy._tag === "Present" ? envoy.path : "", servers)
     const play = (script: Script) =>
       Effect.promise(async () => {
+        // A machine that stands still is no difference: it counts if it is there again and again.
         const first = await side.play(script, seen === undefined ? {} : { seen })
-        // A machine that stands still is no difference: it counts if it is there again.
-        return first === undefined ? undefined : side.play(script)
+        const second = first === undefined ? undefined : await side.play(script)
+        return second === undefined ? undefined : side.play(script)
       })
     const failures = yield* Effect.forEach(scripts, play, { concurrency: 24 })
     const [some, ...more] = failures.filter((failure) => failure !== undefined)
