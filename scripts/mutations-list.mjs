@@ -6468,7 +6468,7 @@ export const mutations = [
   },
   {
     fault: "a body that others began to write is begun again",
-    file: "wire/Response.ts",
+    file: "Steps.ts",
     by: "packages/core/test/Response.test.ts",
     line: "      this.#work = work\n",
     becomes: ""
@@ -7024,14 +7024,14 @@ export const mutations = [
     fault: "a response in steps lacks a resource between two of them",
     file: "wire/Response.ts",
     by: "packages/core/test/Response.test.ts",
-    line: "resources(encoder, response, typeUrl, at, Math.min(at + atOnce, end))",
-    becomes: "resources(encoder, response, typeUrl, at, Math.min(at + atOnce - 1, end))"
+    line: "resources(encoder, response, typeUrl, at, Math.min(at + Steps.atOnce, end))",
+    becomes: "resources(encoder, response, typeUrl, at, Math.min(at + Steps.atOnce - 1, end))"
   },
   {
     fault: "a response in pieces lacks what comes after its resources",
     file: "wire/Response.ts",
     by: "packages/core/test/Response.test.ts",
-    line: "put(last, () => tail(last, response, typeUrl))",
+    line: "put((to) => tail(to, response, typeUrl))",
     becomes: "void tail"
   },
   {
@@ -7999,8 +7999,8 @@ export const mutations = [
     fault: "the resources of a response are all encoded again after each change",
     file: "wire/ResponsePieces.ts",
     by: "ResponsePieces.test.ts",
-    line: "if (byFirst.size === 0)\n",
-    becomes: "if (byFirst.size >= 0)\n"
+    line: "if (byFirst.size === 0)",
+    becomes: "if (byFirst.size >= 0)"
   },
   {
     fault: "a part of a response has the resources of those before it, too",

@@ -16,36 +16,52 @@ export type Steps<A> = Generator<undefined, A>
 export const atOnce = 64
 
 /**
- * Work that many callers share and that is done once: each caller goes on where the last one stopped.
+ * Work that many callers share: each goes on where the last one stopped. Its result is not kept here.
+ *
+ * @since 0.1.0
+ */
+export class InTurns<A> {
+  #work: Steps<A> | undefined;
+
+  /** The remaining work, unless its result is known meanwhile. `end` makes the result, and may keep it. */
+  *steps<B>(known: () => B | undefined, make: () => Steps<A>, end: (made: A) => B): Steps<B> {
+    for (;;) {
+      const result = known()
+      if (result !== undefined) return result
+      const work = this.#work ?? make()
+      // If the work throws, the next caller starts it again.
+      this.#work = undefined
+      const { done, value } = work.next()
+      if (done === true) return end(value)
+      this.#work = work
+      yield
+    }
+  }
+}
+
+/**
+ * Work that many callers share and that is done once: {@link InTurns} whose result is kept.
  *
  * @since 0.1.0
  */
 export class Once<A extends object> {
-  private work: Steps<A> | undefined
-  private made: A | undefined
+  readonly #turns = new InTurns<A>()
+  #made: A | undefined
 
   constructor(private readonly make: () => Steps<A>) {}
 
   /** The result; `undefined` until the work has ended. */
   get value(): A | undefined {
-    return this.made
+    return this.#made
   }
 
   /** The remaining work. */
-  *steps(): Steps<A> {
-    while (this.made === undefined) {
-      const work = this.work ?? this.make()
-      // If the work throws, the next caller starts it again.
-      this.work = undefined
-      const { done, value } = work.next()
-      if (done === true) {
-        this.made = value
-      } else {
-        this.work = work
-        yield
-      }
-    }
-    return this.made
+  steps(): Steps<A> {
+    return this.#turns.steps(
+      () => this.#made,
+      this.make,
+      (made) => (this.#made = made)
+    )
   }
 }
 

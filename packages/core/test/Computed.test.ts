@@ -19,6 +19,13 @@ const resources = (size: number): HashMap.HashMap<string, Resource> =>
     })
   )
 
+const from = (number: number, value: number) => {
+  const name = `cluster-${number}`
+  return Either.getOrThrow(Resources.make({ typeUrl, name, value: new Uint8Array([value]) }))
+}
+const update = (set: ResourceSets.ResourceSet, change: ResourceSets.Change) =>
+  Either.getOrThrow(ResourceSets.update(set, change))
+
 describe("the map of a set's resources", () => {
   it("is made with as many look-ups as there are resources, and has all of them", () => {
     const all = resources(3)
@@ -39,12 +46,6 @@ describe("the map of a set's resources", () => {
   const sizes = { small: Steps.atOnce, large: Steps.atOnce + 1 }
 
   it("goes on to the next set with a small change, and has what that has", () => {
-    const from = (number: number, value: number) => {
-      const name = `cluster-${number}`
-      return Either.getOrThrow(Resources.make({ typeUrl, name, value: new Uint8Array([value]) }))
-    }
-    const update = (set: ResourceSets.ResourceSet, change: ResourceSets.Change) =>
-      Either.getOrThrow(ResourceSets.update(set, change))
     const names = Array.from({ length: 200 }, (_, number) => `cluster-${number}`)
     for (const size of Object.values(sizes)) {
       const first = update(ResourceSets.empty(typeUrl), { upsert: names.map((_, number) => from(number, 0)) })
@@ -82,13 +83,6 @@ describe("the map of a set's resources", () => {
 })
 
 describe("the list of a set's resources", () => {
-  const from = (number: number, value: number) => {
-    const name = `cluster-${number}`
-    return Either.getOrThrow(Resources.make({ typeUrl, name, value: new Uint8Array([value]) }))
-  }
-  const update = (set: ResourceSets.ResourceSet, change: ResourceSets.Change) =>
-    Either.getOrThrow(ResourceSets.update(set, change))
-
   it.prop(
     "goes on after changes, and has what a new one has, in the same order",
     [
@@ -124,15 +118,15 @@ describe("the list of a set's resources", () => {
   )
 
   it("is walked no more after a small change", () => {
-    let walks = 0
     const first = update(ResourceSets.empty(typeUrl), {
       upsert: Array.from({ length: 1_000 }, (_, number) => from(number, 0))
     })
     ResourceSets.all(first)
     const steps = (set: ResourceSets.ResourceSet): number => {
       const work = ResourceSets.listing(set)
-      for (walks = 1; work.next().done !== true;) walks++
-      return walks
+      let count = 1
+      while (work.next().done !== true) count++
+      return count
     }
     const small = update(first, { upsert: [from(1, 1)] })
     const next = update(small, { upsert: [from(2, 1), from(1, 2)] })

@@ -10,7 +10,7 @@
  */
 import type { Protocol } from "../protocol/Protocol.js"
 import type { Resource } from "../resource/Resource.js"
-import { atOnce, type Steps } from "../Steps.js"
+import * as Steps from "../Steps.js"
 import { ControlPlane, DeltaDiscoveryResponse, DiscoveryResponse, tagOf } from "./Fields.js"
 import { MeasuredWriter } from "./MeasuredWriter.js"
 import type { NamedError, RemovedVariant, Response } from "./ResponseContent.js"
@@ -94,25 +94,29 @@ const noBodies: Bodies = { allocate: (size) => new Uint8Array(size), get: () => 
  */
 export const keepLimit = 16 * 1024
 
+/** The bytes of what `write` writes: the first time it is measured. */
+const encoded = (write: (to: MeasuredWriter) => void, allocate: Bodies["allocate"]): Uint8Array => {
+  const encoder = new MeasuredWriter()
+  write(encoder)
+  const bytes = encoder.begin(allocate)
+  write(encoder)
+  return bytes
+}
+
 const encodeBody = (response: Response, bodies: Bodies): Uint8Array => {
   const typeUrl = encodedTypeUrl(response.typeUrl)
   const { head, resources, tail } = formOf(response)
-  const encoder = new MeasuredWriter()
-  const all = (): void => {
-    head(encoder, response)
-    resources(encoder, response, typeUrl, 0, response.resources.length)
-    tail(encoder, response, typeUrl)
-  }
-  all()
-  const bytes = encoder.begin(bodies.allocate)
-  all()
-  return bytes
+  return encoded((to) => {
+    head(to, response)
+    resources(to, response, typeUrl, 0, response.resources.length)
+    tail(to, response, typeUrl)
+  }, bodies.allocate)
 }
 
 const noPieces: ReadonlyArray<ResponsePieces.Piece> = []
 
 /** {@link encodeBody} in steps and in pieces, of which some may be encoded already. */
-function* encoding(response: Response, bodies: Bodies): Steps<ReadonlyArray<ResponsePieces.Piece>> {
+function* encoding(response: Response, bodies: Bodies): Steps.Steps<ReadonlyArray<ResponsePieces.Piece>> {
   const typeUrl = encodedTypeUrl(response.typeUrl)
   const { head, resources, tail } = formOf(response)
   // Aliases are those that one client requested.
@@ -120,37 +124,36 @@ function* encoding(response: Response, bodies: Bodies): Steps<ReadonlyArray<Resp
   const earlier = isForAll ? (bodies.pieces?.earlier(response) ?? noPieces) : noPieces
   const contentOf = (from: number, before: number) => (isForAll ? response.resources.slice(from, before) : noResources)
   const pieces: Array<ResponsePieces.Piece> = []
-  const put = (encoder: MeasuredWriter, write: () => void): void => {
-    write()
-    if (encoder.measured === 0) return
-    const bytes = encoder.begin(ownBuffer)
-    write()
-    pieces.push({ resources: noResources, bytes })
+  /** A piece of other fields. */
+  const put = (write: (to: MeasuredWriter) => void): void => {
+    const bytes = encoded(write, ownBuffer)
+    if (bytes.byteLength > 0) pieces.push({ resources: noResources, bytes })
   }
-  const first = new MeasuredWriter()
-  put(first, () => head(first, response))
-  for (const { before, encoded, from } of yield* ResponsePieces.divide(response.resources, earlier)) {
-    if (encoded !== undefined) pieces.push(encoded)
-    for (let start = from; encoded === undefined && start < before;) {
+  put((to) => head(to, response))
+  for (const { before, from, piece } of yield* ResponsePieces.divide(response.resources, earlier)) {
+    if (piece !== undefined) {
+      pieces.push(piece)
+      continue
+    }
+    for (let start = from; start < before;) {
       const encoder = new MeasuredWriter()
       let end = start
       while (end < before && encoder.measured < ResponsePieces.leastBytes) {
-        const next = Math.min(end + atOnce, before)
+        const next = Math.min(end + Steps.atOnce, before)
         resources(encoder, response, typeUrl, end, next)
         end = next
         yield
       }
       const bytes = encoder.begin(ownBuffer)
-      for (let at = start; at < end; at += atOnce) {
+      for (let at = start; at < end; at += Steps.atOnce) {
         if (at > start) yield
-        resources(encoder, response, typeUrl, at, Math.min(at + atOnce, end))
+        resources(encoder, response, typeUrl, at, Math.min(at + Steps.atOnce, end))
       }
       pieces.push({ resources: contentOf(start, end), bytes })
       start = end
     }
   }
-  const last = new MeasuredWriter()
-  put(last, () => tail(last, response, typeUrl))
+  put((to) => tail(to, response, typeUrl))
   return pieces
 }
 
@@ -160,7 +163,7 @@ const ownBuffer = (size: number): Uint8Array => new Uint8Array(size)
 const bytesOf = (pieces: ReadonlyArray<ResponsePieces.Piece>): ReadonlyArray<Uint8Array> =>
   pieces.map(({ bytes }) => bytes)
 
-function* joining(pieces: ReadonlyArray<Uint8Array>, bodies: Bodies): Steps<Uint8Array> {
+function* joining(pieces: ReadonlyArray<Uint8Array>, bodies: Bodies): Steps.Steps<Uint8Array> {
   const body = bodies.allocate(sizeOf(pieces))
   let at = 0
   for (const piece of pieces) {
@@ -169,25 +172,6 @@ function* joining(pieces: ReadonlyArray<Uint8Array>, bodies: Bodies): Steps<Uint
     at += piece.byteLength
   }
   return body
-}
-
-/** Work that many callers share, each of whom goes on where the last one stopped. Its result is not kept here. */
-class InTurns<A> {
-  #work: Steps<A> | undefined;
-
-  *steps<B>(known: () => B | undefined, make: () => Steps<A>, end: (made: A) => B): Steps<B> {
-    for (;;) {
-      const made = known()
-      if (made !== undefined) return made
-      const work = this.#work ?? make()
-      // If the work throws, the next caller starts it again.
-      this.#work = undefined
-      const { done, value } = work.next()
-      if (done === true) return end(value)
-      this.#work = work
-      yield
-    }
-  }
 }
 
 /** A response that keeps its body. A copy of its fields does not. */
@@ -207,8 +191,8 @@ class SharedResponse implements Response {
   /** The body, once it is made, if it is small. */
   #small: Uint8Array | undefined
   /** Pieces in the making, and a body of them. */
-  readonly #pieces = new InTurns<ReadonlyArray<ResponsePieces.Piece>>()
-  readonly #whole = new InTurns<Uint8Array>()
+  readonly #pieces = new Steps.InTurns<ReadonlyArray<ResponsePieces.Piece>>()
+  readonly #whole = new Steps.InTurns<Uint8Array>()
 
   constructor(response: Response, next: Response | undefined) {
     this.protocol = response.protocol
@@ -238,7 +222,7 @@ class SharedResponse implements Response {
     return known === undefined ? bodies.pieces?.get(this) : [known]
   }
 
-  pieces(bodies: Bodies): Steps<ReadonlyArray<Uint8Array>> {
+  pieces(bodies: Bodies): Steps.Steps<ReadonlyArray<Uint8Array>> {
     return this.#pieces.steps(
       () => this.knownPieces(bodies),
       () => encoding(this, bodies),
@@ -249,7 +233,7 @@ class SharedResponse implements Response {
     )
   }
 
-  writing(bodies: Bodies): Steps<Uint8Array> {
+  writing(bodies: Bodies): Steps.Steps<Uint8Array> {
     return this.#whole.steps(
       () => this.known(bodies),
       () => this.#joining(bodies),
@@ -257,7 +241,7 @@ class SharedResponse implements Response {
     )
   }
 
-  *#joining(bodies: Bodies): Steps<Uint8Array> {
+  *#joining(bodies: Bodies): Steps.Steps<Uint8Array> {
     return yield* joining(yield* this.pieces(bodies), bodies)
   }
 
@@ -296,10 +280,10 @@ export const body = (response: Response, bodies: Bodies = noBodies): Uint8Array 
  *
  * @since 0.1.0
  */
-export const writing = (response: Response, bodies: Bodies = noBodies): Steps<Uint8Array> =>
+export const writing = (response: Response, bodies: Bodies = noBodies): Steps.Steps<Uint8Array> =>
   response instanceof SharedResponse ? response.writing(bodies) : writingBody(response, bodies)
 
-function* writingBody(response: Response, bodies: Bodies): Steps<Uint8Array> {
+function* writingBody(response: Response, bodies: Bodies): Steps.Steps<Uint8Array> {
   return yield* joining(bytesOf(yield* encoding(response, bodies)), bodies)
 }
 
@@ -309,10 +293,10 @@ function* writingBody(response: Response, bodies: Bodies): Steps<Uint8Array> {
  *
  * @since 0.1.0
  */
-export const pieces = (response: Response, bodies: Bodies = noBodies): Steps<ReadonlyArray<Uint8Array>> =>
+export const pieces = (response: Response, bodies: Bodies = noBodies): Steps.Steps<ReadonlyArray<Uint8Array>> =>
   response instanceof SharedResponse ? response.pieces(bodies) : encodingPieces(response, bodies)
 
-function* encodingPieces(response: Response, bodies: Bodies): Steps<ReadonlyArray<Uint8Array>> {
+function* encodingPieces(response: Response, bodies: Bodies): Steps.Steps<ReadonlyArray<Uint8Array>> {
   return bytesOf(yield* encoding(response, bodies))
 }
 

@@ -26,14 +26,14 @@ export interface Piece {
 export const leastBytes = 512 * 1024
 
 /**
- * Resources `from` ≤ index < `before`: to encode, or encoded already.
+ * Resources `from` ≤ index < `before`: to encode, or encoded already as a piece.
  *
  * @since 0.1.0
  */
 export interface Segment {
   readonly from: number
   readonly before: number
-  readonly encoded: Piece | undefined
+  readonly piece: Piece | undefined
 }
 
 /** Looks in one step: at a resource, or at a piece. */
@@ -62,13 +62,12 @@ export const divide = function* (
     const [first] = piece.resources
     if (first !== undefined && !byFirst.has(first)) byFirst.set(first, piece)
   }
-  if (byFirst.size === 0)
-    return resources.length === 0 ? [] : [{ from: 0, before: resources.length, encoded: undefined }]
+  if (byFirst.size === 0) return resources.length === 0 ? [] : [{ from: 0, before: resources.length, piece: undefined }]
   const segments: Array<Segment> = []
   let from = 0
   let looks = 0
   const close = (before: number): void => {
-    if (from < before) segments.push({ from, before, encoded: undefined })
+    if (from < before) segments.push({ from, before, piece: undefined })
     from = before
   }
   for (let at = 0; at < resources.length;) {
@@ -76,7 +75,7 @@ export const divide = function* (
     if (piece !== undefined && isAt(resources, at, piece)) {
       close(at)
       at += piece.resources.length
-      segments.push({ from, before: at, encoded: piece })
+      segments.push({ from, before: at, piece })
       from = at
     } else at++
     if (++looks % many === 0) yield

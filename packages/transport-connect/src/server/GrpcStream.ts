@@ -6,6 +6,7 @@
  */
 import * as LengthPrefix from "@effect-xds/core/wire/LengthPrefix"
 import * as Request from "@effect-xds/core/wire/Request"
+import * as Response from "@effect-xds/core/wire/Response"
 import type { ServerTransport } from "@effect-xds/transport"
 import type { ByteBudget, Holder } from "@effect-xds/transport-node/ByteBudget"
 import type { Inflater, NotInflated } from "@effect-xds/transport-node/Inflater"
@@ -184,8 +185,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
 
   readonly writePieces = (pieces: ReadonlyArray<Uint8Array>, suffix: Uint8Array): boolean => {
     if (!this.#open) return false
-    let bytes = 0
-    for (const { length } of pieces) bytes += length
+    const bytes = Response.sizeOf(pieces)
     const head = LengthPrefixedMessage.encodeHead(bytes, suffix)
     const [first] = pieces
     this.stream.cork()
