@@ -8494,6 +8494,97 @@ export const mutations = [
     becomes: "if (byte < 128) return value"
   },
   {
+    fault: "plain clusters: one of any type is plain",
+    file: "packages/validate/src/internal/group/PlainCluster.ts",
+    by: "packages/validate/test/PlainCluster.test.ts",
+    line: "return field.value === eds",
+    becomes: "return true"
+  },
+  {
+    fault: "plain clusters: a policy that rules are about is plain",
+    file: "packages/validate/src/internal/group/PlainCluster.ts",
+    by: "packages/validate/test/PlainCluster.test.ts",
+    line: "return !ruledPolicies.includes(field.value)",
+    becomes: "return true"
+  },
+  {
+    fault: "plain clusters: endpoints come from anywhere",
+    file: "packages/validate/src/internal/group/PlainCluster.ts",
+    by: "packages/validate/test/PlainCluster.test.ts",
+    line: "return isPlain && saysIt",
+    becomes: "return isPlain"
+  },
+  {
+    fault: "plain clusters: a duration may be too long",
+    file: "packages/validate/src/internal/group/PlainCluster.ts",
+    by: "packages/validate/test/PlainCluster.test.ts",
+    line: "return value !== undefined && (part.number === 1 || value <= maxNanos)",
+    becomes: "return value !== undefined"
+  },
+  {
+    fault: "plain clusters: circuit breakers are not looked into",
+    file: "packages/validate/src/internal/group/PlainCluster.ts",
+    by: "packages/validate/test/PlainCluster.test.ts",
+    line: "return areBreakersPlain(bytes, field)",
+    becomes: "return true"
+  },
+  {
+    fault: "plain clusters: metadata may be typed",
+    file: "packages/validate/src/internal/group/PlainCluster.ts",
+    by: "packages/validate/test/PlainCluster.test.ts",
+    line: "return every(bytes, field, isStructs)",
+    becomes: "return true"
+  },
+  {
+    fault: "plain clusters: a configuration of endpoints that comes again is the last one",
+    file: "packages/validate/src/internal/group/PlainCluster.ts",
+    by: "packages/validate/test/PlainCluster.test.ts",
+    line: "return names.service === undefined && (names.service = serviceOf(bytes, field, probable)) !== undefined",
+    becomes: "return (names.service = serviceOf(bytes, field, probable)) !== undefined"
+  },
+  {
+    fault: "plain clusters: the name is the one that it probably has",
+    file: "packages/validate/src/internal/group/PlainCluster.ts",
+    by: "packages/validate/test/PlainCluster.test.ts",
+    line: "return (names.name = field.text(probable)) !== undefined",
+    becomes: "return (names.name = probable) !== undefined"
+  },
+  {
+    fault: "index: who says the same again is asked again",
+    file: "packages/validate/src/GroupIndex.ts",
+    by: "packages/validate/test/GroupIndex.test.ts",
+    line: "if (!ResourceFacts.isSame(known, facts)) return this.#place(resource, { key, facts, order, faults })",
+    becomes: "return this.#place(resource, { key, facts, order, faults })"
+  },
+  {
+    fault: "index: other references are the same",
+    file: "packages/validate/src/internal/group/Facts.ts",
+    by: "packages/validate/test/GroupIndex.test.ts",
+    line: "isSameList(one.references, other.references, isSameReference) &&",
+    becomes: ""
+  },
+  {
+    fault: "index: other faults are the same",
+    file: "packages/validate/src/internal/group/Facts.ts",
+    by: "packages/validate/test/GroupIndex.test.ts",
+    line: "isSameList(one.faults, other.faults, isSameFound)",
+    becomes: "true"
+  },
+  {
+    fault: "group checks: a resource that has no place any more keeps it",
+    file: "packages/server/src/internal/GroupChecks.ts",
+    by: "packages/server/test/groupRules.test.ts",
+    line: "if (places.size > 0 || this.#placed > 0) this.#placed++",
+    becomes: "if (places.size > 0) this.#placed++"
+  },
+  {
+    fault: "a scan knows numbers of 2^31 and more",
+    file: "packages/proto/src/FieldScan.ts",
+    by: "packages/proto/test/FieldScan.test.ts",
+    line: "return value < 2 ** 31 ? value : this.#unsure()",
+    becomes: "return value"
+  },
+  {
     fault: "the compiler's budget is never what V8 has by itself",
     file: "packages/cli/src/CompilerBudget.ts",
     by: "packages/cli/test/CompilerBudget.test.ts",

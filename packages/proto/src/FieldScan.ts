@@ -68,9 +68,14 @@ export class FieldScan {
     return this.#at <= this.#last || this.#giveUp()
   }
 
-  /** The value of a varint; of one that is longer than a byte nothing is known. */
+  /** The value of a varint; of one of 2^31 or more, or of more than five bytes, nothing is known. */
   get value(): number | undefined {
-    return this.end === this.begin + 1 ? this.#bytes[this.begin] : this.#unsure()
+    const { begin, end } = this
+    if (end === begin + 1) return this.#bytes[begin]
+    if (end > begin + 5) return this.#unsure()
+    let value = 0
+    for (let at = end - 1; at >= begin; at--) value = value * 128 + ((this.#bytes[at] ?? 0) & 0x7f)
+    return value < 2 ** 31 ? value : this.#unsure()
   }
 
   /** The text, if it is short and ASCII. `probable`: what it probably is, which is given back then and is not made again. */

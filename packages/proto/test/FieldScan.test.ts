@@ -1,5 +1,5 @@
 import { create, toBinary } from "@bufbuild/protobuf"
-import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
+import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire"
 import { FieldScan } from "@effect-xds/proto/FieldScan"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import { Cluster_DiscoveryType, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
@@ -92,4 +92,24 @@ it("fields that it is sure of are those that protobuf-es reads", () => {
     { numRuns: 1_000 }
   )
   assert.isAbove(sure, 300)
+})
+
+it("numbers below 2^31 are those that protobuf-es reads, and of others nothing is known", () => {
+  const number = fc.oneof(fc.nat(300), fc.nat(), fc.maxSafeNat(), fc.constantFrom(2 ** 31 - 1, 2 ** 31, 2 ** 32))
+  fc.assert(
+    fc.property(number, fc.nat(9), (number, more) => {
+      const bytes = new BinaryWriter().tag(1, WireType.Varint).uint64(BigInt(number)).finish()
+      // As encoders that leave room for more write it.
+      const last = bytes.at(-1) ?? 0
+      const padded =
+        more === 0
+          ? bytes
+          : new Uint8Array([...bytes.slice(0, -1), last | 0x80, ...Array.from({ length: more - 1 }, () => 0x80), 0])
+      const scan = new FieldScan(padded)
+      if (!scan.next()) return
+      const isKnown = number < 2 ** 31 && padded.length <= 6
+      assert.strictEqual(scan.value, isKnown ? number : undefined)
+      assert.strictEqual(scan.isSure, isKnown)
+    })
+  )
 })

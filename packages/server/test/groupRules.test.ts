@@ -84,6 +84,11 @@ it.effect("what stays broken is told with the place that it comes from now", () 
     const [after] = yield* told
     expect(after?.place).toBe("all.yaml:9")
     expect(after?.message).toMatch(/^all.yaml:9: /)
+    // It comes from a program now, and says the same.
+    yield* store.update("places", { upsert: { routes: [{ ...routes("main", "kart"), internalOnlyHeaders: ["x"] }] } })
+    const [last] = yield* told
+    expect(last?.place).toBeUndefined()
+    expect(last?.message).toMatch(/^routes /)
   })
 )
 

@@ -12,6 +12,7 @@ import * as MessageSteps from "@effect-xds/proto/MessageSteps"
 import type * as Effect from "effect/Effect"
 import type { GroupFault } from "./GroupFault.js"
 import * as GroupRule from "./GroupRule.js"
+import * as ResourceFacts from "./internal/group/Facts.js"
 import type { Claim, Facts, Found } from "./internal/group/Facts.js"
 import { FactsCache, load, nothing } from "./internal/group/FactsReader.js"
 import { FirstInOrder } from "./internal/group/FirstInOrder.js"
@@ -104,7 +105,8 @@ export interface Change {
 
 /** A resource that says something. */
 interface Entry {
-  readonly resource: Resource
+  /** Without its bytes: they may be others when it says the same again. */
+  readonly key: Key
   readonly facts: Facts
   /** Its place among those that claim the same: the first one may have it. */
   readonly order: number
@@ -246,10 +248,13 @@ export class GroupIndex {
     const before = this.#held.get(resource)
     if (facts === undefined || facts === nothing) return this.#place(resource, silent)
     if (before === undefined || before === silent) {
-      return this.#place(resource, { resource, facts, order: this.#order++, faults: noFaults })
+      const { name, typeUrl } = resource
+      return this.#place(resource, { key: { typeUrl, name }, facts, order: this.#order++, faults: noFaults })
     }
-    if (before.facts === facts) return
-    this.#place(resource, { resource, facts, order: before.order, faults: before.faults })
+    const { facts: known, faults, key, order } = before
+    if (known === facts) return
+    if (!ResourceFacts.isSame(known, facts)) return this.#place(resource, { key, facts, order, faults })
+    this.#cache.share(resource, known)
   }
 
   /** Removes a resource. */
@@ -284,7 +289,7 @@ export class GroupIndex {
     this.#touched = undefined
     for (const entry of touched) {
       if (++looked % atOnce === 0) yield
-      if (this.#held.get(entry.resource) !== entry) continue
+      if (this.#held.get(entry.key) !== entry) continue
       const before = entry.faults
       entry.faults = this.#faultsOf(entry)
       this.#faults += entry.faults.length - before.length
@@ -408,8 +413,8 @@ export class GroupIndex {
   }
 
   #faultsOf(entry: Entry): ReadonlyArray<GroupFault> {
-    const { facts, resource } = entry
-    const { name, typeUrl } = resource
+    const { facts, key } = entry
+    const { name, typeUrl } = key
     let found: Array<GroupFault> | undefined
     const add = ({ path, problem, rule: ruleName }: Found, to?: Key): void => {
       const rule = GroupRule.find(ruleName)

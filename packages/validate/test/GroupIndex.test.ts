@@ -60,6 +60,7 @@ const forms = Effect.map(
       ...["a", "b"].map((name) => [
         { clusters: [Config.cluster(name)] },
         { clusters: [Config.edsCluster(name)] },
+        { clusters: [Config.edsCluster(name, { alt_stat_name: "s" })] },
         { clusters: [Config.edsCluster(name, { eds_cluster_config: undefined })] }
       ]),
       ...["a", "b"].map((name) => [
@@ -157,19 +158,61 @@ describe("An index", () => {
   it.effect("★ a change of one resource of 10 000 costs what it changes", () =>
     Effect.gen(function* () {
       const [model] = yield* encoded({ clusters: [Config.edsCluster("model")] })
-      if (model === undefined) return expect.unreachable()
+      const [changed] = yield* encoded({ clusters: [Config.edsCluster("changed")] })
+      if (model === undefined || changed === undefined) return expect.unreachable()
       const many = Array.from({ length: 10_000 }, (_, at) => ({ ...model, name: `c${at}`, value: model.value.slice() }))
       const index = new GroupIndex.GroupIndex()
       yield* put(index, many)
       expect(toEnd(index.settling()).yields).toBeGreaterThan(100)
-      const one = { ...model, name: "c7", value: model.value.slice() }
+      const one = { ...model, name: "c7", value: changed.value }
       yield* put(index, [one])
-      expect(toEnd(index.settling()).yields).toBe(0)
+      const { value, yields } = toEnd(index.settling())
+      expect(yields).toBe(0)
+      expect(value.faults).toMatchObject([{ name: "c7", rule: "endpoints-reference" }])
       const other = { ...model, name: "c8", value: model.value.slice() }
       expect(index.read(other)).toBeGreaterThan(0)
       expect(toEnd(index.trying({ put: [other], remove: [one] })).yields).toBe(0)
       // Of bytes that it knows it reads nothing.
       expect(index.read(one)).toBe(0)
+    })
+  )
+
+  it.effect("★ a resource with other bytes that says the same is not asked again", () =>
+    Effect.gen(function* () {
+      const cache = GroupIndex.cache()
+      const asked: Array<string> = []
+      const isElsewhere = ({ name }: GroupIndex.Key) => {
+        asked.push(name)
+        return false
+      }
+      const index = new GroupIndex.GroupIndex({ isElsewhere, cache })
+      const broken = () => toEnd(index.listing()).value.faults
+      yield* put(index, yield* encoded({ clusters: [Config.edsCluster("a")] }))
+      toEnd(index.settling())
+      const before = broken()
+      expect(before).toMatchObject([{ rule: "endpoints-reference", name: "a" }])
+      expect(asked.splice(0)).toEqual(["a"])
+      const [other] = yield* encoded({ clusters: [Config.edsCluster("a", { alt_stat_name: "other" })] })
+      if (other === undefined) return expect.unreachable()
+      yield* put(index, [other])
+      expect(toEnd(index.settling()).value).toEqual({ faults: [], omitted: 0 })
+      expect(asked).toEqual([])
+      expect(broken()[0]).toBe(before[0])
+      // It is tried, and goes and comes, as any other.
+      const [third] = yield* encoded({ clusters: [Config.edsCluster("a", { alt_stat_name: "third" })] })
+      if (third === undefined) return expect.unreachable()
+      index.read(third)
+      expect(toEnd(index.trying({ put: [third], remove: [] })).value).toEqual({ faults: [], omitted: 0 })
+      expect(broken()[0]).toBe(before[0])
+      yield* put(index, yield* encoded({ endpoints: [Config.assignment("a")] }))
+      toEnd(index.settling())
+      expect(broken()).toEqual([])
+      index.remove(other)
+      toEnd(index.settling())
+      expect(index.size).toBe(1)
+      // What is said otherwise is new.
+      yield* put(index, yield* encoded({ clusters: [Config.edsCluster("a", { eds_cluster_config: undefined })] }))
+      expect(toEnd(index.settling()).value.faults).toMatchObject([{ rule: "eds-config" }])
     })
   )
 

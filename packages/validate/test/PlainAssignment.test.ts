@@ -20,8 +20,8 @@ const registry = createRegistry(ClusterLoadAssignmentSchema)
 /** With a registry of its own each message is read. */
 const saysNothing = (value: Uint8Array): boolean => {
   const cache = new FactsCache()
-  const facts = cache.read({ typeUrl, value }, registry)
-  return "has" in facts || cache.get({ typeUrl, value }) === nothing
+  const facts = cache.read({ typeUrl, name: "a", value }, registry)
+  return "has" in facts || cache.get({ typeUrl, name: "a", value }) === nothing
 }
 
 type Assignment = MessageInitShape<typeof ClusterLoadAssignmentSchema>

@@ -93,7 +93,7 @@ interface Told {
   readonly broken: Broken
 }
 
-/** Whether they are those of before. The faults of a resource that changed are new ones. */
+/** Whether they are those of before. The faults of a resource that says something else are new ones. */
 const areSame = (one: GroupIndex.Faults, other: GroupIndex.Faults): boolean =>
   one.omitted === other.omitted &&
   one.faults.length === other.faults.length &&
@@ -233,7 +233,8 @@ export class GroupChecks {
 
   /** Resources come from these places. */
   placed(places: ReadonlyMap<Resource, string>): void {
-    if (places.size > 0) this.#placed++
+    // A resource may also have lost its place.
+    if (places.size > 0 || this.#placed > 0) this.#placed++
     for (const [resource, place] of places) this.#places.set(resource, place)
   }
 

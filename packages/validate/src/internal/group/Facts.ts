@@ -32,6 +32,34 @@ export interface Facts {
   readonly messages: number
 }
 
+const isSameFound = (one: Found, other: Found): boolean =>
+  one.path === other.path && one.rule === other.rule && one.problem === other.problem
+
+const isSameReference = (one: Reference, other: Reference): boolean =>
+  one.name === other.name && one.typeUrl === other.typeUrl && isSameFound(one, other)
+
+const isSameClaim = (one: Claim, other: Claim): boolean => one.key === other.key && isSameFound(one, other)
+
+const isSameList = <A>(
+  one: ReadonlyArray<A>,
+  other: ReadonlyArray<A>,
+  isSame: (one: A, other: A) => boolean
+): boolean => {
+  if (one.length !== other.length) return false
+  for (let index = 0; index < one.length; index++) {
+    const [a, b] = [one[index], other[index]]
+    if (a === undefined || b === undefined || !isSame(a, b)) return false
+  }
+  return true
+}
+
+/** Whether two resources say the same: most changes of a resource are about something else. */
+export const isSame = (one: Facts, other: Facts): boolean =>
+  one.isForGrpc === other.isForGrpc &&
+  isSameList(one.references, other.references, isSameReference) &&
+  isSameList(one.claims, other.claims, isSameClaim) &&
+  isSameList(one.faults, other.faults, isSameFound)
+
 const words: ReadonlyMap<ResourceType.ResourceType, string> = new Map<ResourceType.ResourceType, string>([
   [ResourceType.Cluster, "cluster"],
   [ResourceType.ClusterLoadAssignment, "endpoints"],

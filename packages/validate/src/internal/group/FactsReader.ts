@@ -15,6 +15,7 @@ import { type Facts, Site } from "./Facts.js"
 import * as HttpManagers from "./HttpManagers.js"
 import * as Listeners from "./Listeners.js"
 import * as PlainAssignment from "./PlainAssignment.js"
+import * as PlainCluster from "./PlainCluster.js"
 import * as Reading from "./Reading.js"
 import * as RegularExpressions from "./RegularExpressions.js"
 import * as Routes from "./Routes.js"
@@ -23,6 +24,7 @@ import * as Tls from "./Tls.js"
 /** What is read of a resource. */
 export interface Content {
   readonly typeUrl: string
+  readonly name: string
   readonly value: Uint8Array
   /** In place of the value: those of its variants, of which each client gets one. */
   readonly contents?: ReadonlyArray<Uint8Array> | undefined
@@ -70,6 +72,15 @@ const readInSteps = function* (type: DescMessage, value: Uint8Array, typeOf: Typ
   return site.facts()
 }
 
+/** What is seen from the bytes of a resource that is plain; `undefined`: it has to be read. */
+const ofPlain = ({ name, typeUrl, value }: Content): Facts | undefined => {
+  if (typeUrl === ResourceType.ClusterLoadAssignment.typeUrl)
+    return PlainAssignment.isPlain(value) ? nothing : undefined
+  if (typeUrl !== ResourceType.Cluster.typeUrl) return undefined
+  const site = new Site()
+  return PlainCluster.read(name, value, site) ? site.facts() : undefined
+}
+
 /** What variants say. No two of them come to one client, so what one claims the others may have, too: the first one claims it. */
 const joined = (all: ReadonlyArray<Facts>): Facts => ({
   faults: all.flatMap(({ faults }) => faults),
@@ -90,15 +101,17 @@ export class FactsCache {
     return this.facts.get(value)
   }
 
+  /** What is read of a resource is the same as something else, which is kept in its place. */
+  share({ value }: Content, facts: Facts): void {
+    this.facts.set(value, facts)
+  }
+
   /** Reads a resource. The names of types that have to be loaded first: with {@link load}; then it is to be read again. */
   read(resource: Content, registry: Registry | undefined): Facts | ReadonlySet<string> {
     const missing = new Set<string>()
     const { contents, value } = resource
-    const mayBePlain =
-      resource.typeUrl === ResourceType.ClusterLoadAssignment.typeUrl &&
-      contents === undefined &&
-      registry === undefined
-    if (mayBePlain && PlainAssignment.isPlain(value)) return this.take(resource, nothing, missing)
+    const plain = contents === undefined && registry === undefined ? ofPlain(resource) : undefined
+    if (plain !== undefined) return this.take(resource, plain, missing)
     const typeOf = typesOf(registry, missing)
     const type = typeOf(resource.typeUrl)
     if (type === undefined) return this.take(resource, nothing, missing)

@@ -4,12 +4,7 @@
  * thousands of assignments.
  */
 import * as InternetText from "../InternetText.js"
-
-/** Wire types: of numbers, and of texts and messages. */
-const varint = 0
-const delimited = 2
-
-const tagOf = (field: number, wire: number): number => field * 8 + wire
+import { delimited, tagOf, varint } from "./Tag.js"
 
 const localityTags = [tagOf(1, delimited), tagOf(2, delimited), tagOf(3, delimited)]
 
