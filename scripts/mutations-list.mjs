@@ -74,8 +74,8 @@ const server = [
   {
     fault: "names added at an unchanged version are not answered",
     file: "server/RequestedNames.ts",
-    line: "self.requested = isFirst ? NameSet.ofTable(self.names) : NameSet.addAll(self.requested, names)",
-    becomes: "self.requested = isFirst ? NameSet.ofTable(self.names) : self.requested"
+    line: "for (const name of names) next.setNew(name)\n  self.names = next.end()\n  self.requested = NameSet.addAll(self.requested, names)",
+    becomes: "for (const name of names) next.setNew(name)\n  self.names = next.end()"
   },
   {
     fault: "the wildcard returns when the list of names is empty again",
@@ -8583,6 +8583,45 @@ export const mutations = [
     by: "packages/proto/test/FieldScan.test.ts",
     line: "return value < 2 ** 31 ? value : this.#unsure()",
     becomes: "return value"
+  },
+  {
+    fault: "a small set forgets one when it grows",
+    file: "server/SmallSet.ts",
+    by: "packages/core/test/SmallSet.test.ts",
+    line: "this.#many = new Set(this.#few)\n      this.#many.add(item)",
+    becomes: "this.#many = new Set(this.#few)"
+  },
+  {
+    fault: "a small set visits who has left",
+    file: "server/SmallSet.ts",
+    by: "packages/core/test/SmallSet.test.ts",
+    line: "if (this.has(item)) visit(item)",
+    becomes: "visit(item)"
+  },
+  {
+    fault: "incremental: a resource that several names lead to is included for each",
+    file: "server/IncrementalAnswers.ts",
+    line: "else if (once === undefined || isFirst(once, resource)) included.push(resource)",
+    becomes: "else included.push(resource)"
+  },
+  {
+    fault: "incremental: a first answer to all names is held by the resources' names, whatever was asked for",
+    file: "server/IncrementalAnswers.ts",
+    line: "included.length === names.size && !hasOtherNames(set)",
+    becomes: "included.length === names.size"
+  },
+  {
+    fault: "incremental: a first answer to some names is held as one to all",
+    file: "server/IncrementalAnswers.ts",
+    line: "requested.table === names && included.length === names.size && !hasOtherNames(set)",
+    becomes: "requested.table === names && !hasOtherNames(set)"
+  },
+  {
+    fault: "group checks: what is read at once has no bound",
+    file: "packages/server/src/internal/GroupChecks.ts",
+    by: "packages/server/test/groupRules.test.ts",
+    line: "if (bytes < bytesAtOnce) continue\n    bytes = 0\n    yield",
+    becomes: "if (bytes < bytesAtOnce) continue\n    bytes = 0"
   },
   {
     fault: "the compiler's budget is never what V8 has by itself",

@@ -373,54 +373,65 @@ const peers = {
 
 const recordFile = join(home, "peers.json")
 const recorded = existsSync(recordFile) ? JSON.parse(readFileSync(recordFile, "utf8")) : {}
-const record = {}
 mkdirSync(home, { recursive: true })
 
 const reasonOf = (error) => (error instanceof Missing ? error.message : String(error))
 
-for (const [name, { effort, install, key, program = "", version }] of Object.entries(peers)) {
+/** What is there of a peer, or why nothing is: as `peers.json` has it. */
+const prepare = async (name, { effort, install, key, program = "", version }) => {
+  const say = (text) => process.stdout.write(`peers: ${name} ${version} ${text}\n`)
   const before = recorded[name]
   const miss = (missing, file) => {
-    record[name] = { missing, version, file, at: Date.now() }
-    return `missing: ${missing}\n`
+    say(`missing: ${missing}`)
+    return { missing, version, file, at: Date.now() }
   }
   let file = `${name}-${version}`
   try {
     if (key !== undefined) file += `-${await key()}`
   } catch (error) {
-    process.stdout.write(`peers: ${name} ${version} ${miss(reasonOf(error))}`)
-    continue
+    return miss(reasonOf(error))
   }
   const place = join(home, file)
   const path = join(place, program)
-  if (existsSync(path)) {
-    record[name] = { path, version }
-    continue
-  }
+  if (existsSync(path)) return { path, version }
   if (!required && before?.file === file && Date.now() - before.at < retryMissingAfter) {
-    record[name] = before
-    process.stdout.write(`peers: ${name} ${version} missing: ${before.missing}\n`)
-    continue
+    say(`missing: ${before.missing}`)
+    return before
   }
   const start = Date.now()
-  const dir = join(home, `work-${process.pid}`)
-  process.stdout.write(`peers: ${name} ${version}${effort === undefined ? "" : ` (${effort})`} … `)
+  const dir = join(home, `work-${process.pid}-${name}`)
+  if (effort !== undefined) say(`is ${effort} …`)
   try {
     mkdirSync(dir, { recursive: true })
     if (program !== "") mkdirSync(join(dir, name))
     await install(join(dir, name), dir)
-    for (const old of readdirSync(home))
-      if (old.startsWith(`${name}-`)) rmSync(join(home, old), { recursive: true, force: true })
+    const isOld = (each) => each.startsWith(`${name}-`) && /^\d/.test(each.slice(name.length + 1))
+    for (const old of readdirSync(home).filter(isOld)) rmSync(join(home, old), { recursive: true, force: true })
     // Renamed at the end: a program that is there is whole.
     renameSync(join(dir, name), place)
-    record[name] = { path, version }
-    process.stdout.write(`done, ${((Date.now() - start) / 1000).toFixed(1)} s\n`)
+    say(`done, ${((Date.now() - start) / 1000).toFixed(1)} s`)
+    return { path, version }
   } catch (error) {
-    process.stdout.write(miss(reasonOf(error), file))
+    return miss(reasonOf(error), file)
   } finally {
     rmSync(dir, { recursive: true, force: true })
   }
 }
+
+/**
+ * What waits for the network, one after the other; and what waits for a compiler: programs of Go share what is compiled, so the next
+ * one finds it.
+ */
+const isBuilt = ([, { effort = "" }]) => effort.startsWith("built")
+const inOrder = async (some) => {
+  const made = []
+  for (const [name, peer] of some) made.push([name, await prepare(name, peer)])
+  return made
+}
+const all = Object.entries(peers)
+const lanes = [all.filter(isBuilt), all.filter((peer) => !isBuilt(peer))]
+const made = new Map((await Promise.all(lanes.map(inOrder))).flat())
+const record = Object.fromEntries(all.map(([name]) => [name, made.get(name)]))
 writeFileSync(recordFile, `${JSON.stringify(record, null, 2)}\n`)
 
 const missing = Object.keys(record).filter((name) => record[name].missing !== undefined)

@@ -6,6 +6,7 @@
 import type { Resource } from "../resource/Resource.js"
 import * as Steps from "../Steps.js"
 import { noAliases } from "./AskedAliases.js"
+import * as NameTables from "./NameTable.js"
 import { type NameTable, NameTableDraft } from "./NameTable.js"
 import type { PendingRemoval } from "./Subscription.js"
 
@@ -63,6 +64,21 @@ export const hold = function* (
     if (++count % Steps.atOnce === 0) yield
     next.setKnown(resource.name, resource.fingerprint)
     for (const alias of aliasesOf(resource)) next.set(alias, resource.fingerprint)
+  }
+  return next.end()
+}
+
+/**
+ * {@link hold} for the resources of all requested names, each by its own name, in steps: the table is made anew.
+ *
+ * @since 0.1.0
+ */
+export const holdAll = function* (resources: Iterable<Resource>): Steps.Steps<NameTable<string>> {
+  const next = new NameTableDraft<string>(NameTables.empty())
+  let count = 0
+  for (const { fingerprint, name } of resources) {
+    if (++count % Steps.atOnce === 0) yield
+    next.set(name, fingerprint)
   }
   return next.end()
 }

@@ -18,7 +18,7 @@ import * as OnDemandNames from "./OnDemandNames.js"
 import { type Flush, isRemoved } from "./Flush.js"
 import * as Heartbeat from "./Heartbeat.js"
 import * as HeldNames from "./HeldNames.js"
-import { answers, entailed, matchedAliases } from "./IncrementalAnswers.js"
+import { answers, areAllOwn, entailed, matchedAliases } from "./IncrementalAnswers.js"
 import * as PendingRemovals from "./PendingRemovals.js"
 import { quotedInVain, isQuotedByAlias, holds } from "./QuotedVersions.js"
 import * as ResponseParts from "./ResponseParts.js"
@@ -103,24 +103,24 @@ export const flush = function* (
   let resources: ReadonlyArray<Resource>
   if (everything) {
     if (self.initial.size === 0 || self.resendAll) resources = yield* ResourceSet.listing(set)
-    else if (included.size === 0 && self.resendEvenIfHeld.size === 0) {
+    else if (included.length === 0 && self.resendEvenIfHeld.size === 0) {
       const unheld = yield* before.unheld()
       resources =
         before.others.size === 0
           ? unheld
           : yield* Steps.filter(unheld, (resource) => !isQuotedByAlias(before, resource))
     } else {
-      const isSent = (resource: Resource) =>
-        included.has(resource.name) || !holds(self, before, resource.name, resource)
+      const answered = new Set(included)
+      const isSent = (resource: Resource) => answered.has(resource) || !holds(self, before, resource.name, resource)
       resources = yield* Steps.filter(yield* ResourceSet.listing(set), isSent)
     }
-  } else if (included.size === 0) {
+  } else if (included.length === 0) {
     resources = changed
   } else if (changed.length === 0) {
-    resources = Array.from(included.values())
+    resources = included
   } else {
-    const byName = new Map(included)
-    for (const resource of changed) byName.set(resource.name, resource)
+    const byName = new Map<string, Resource>()
+    for (const each of [included, changed]) for (const resource of each) byName.set(resource.name, resource)
     resources = Array.from(byName.values())
   }
 
@@ -211,11 +211,14 @@ export const flush = function* (
   const next = Subscriptions.draft(self)
   const aliasesOf = (resource: Resource) => AskedAliases.askedAliases(self, set, resource)
   if (!wild) {
-    next.names = yield* HeldNames.hold(
-      yield* HeldNames.release(self.names, [...missing, ...gone, ...(advanced ? changes.gone.keys() : [])]),
-      [...resources, ...held],
-      aliasesOf
-    )
+    next.names =
+      resources === included && areAllOwn(self, set, included)
+        ? yield* HeldNames.holdAll(included)
+        : yield* HeldNames.hold(
+            yield* HeldNames.release(self.names, [...missing, ...gone, ...(advanced ? changes.gone.keys() : [])]),
+            [...resources, ...held],
+            aliasesOf
+          )
     if (advanced) next.names = yield* HeldNames.holdAgain(next.names, changes.returned, self.pendingRemovals)
   }
   // The client may hold a deferred resource under another name. If that is removed before the second response, the removal must

@@ -5,7 +5,7 @@
  */
 import * as HashMap from "effect/HashMap"
 import * as Cursor from "../resource/Cursor.js"
-import type * as HeldVersions from "../resource/HeldVersions.js"
+import * as HeldVersions from "../resource/HeldVersions.js"
 import type { Resource } from "../resource/Resource.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
 import * as Steps from "../Steps.js"
@@ -16,7 +16,8 @@ import type { Subscription } from "./Subscription.js"
 import * as NameSet from "./NameSet.js"
 
 interface Answers {
-  readonly included: ReadonlyMap<string, Resource>
+  /** Each once. */
+  readonly included: ReadonlyArray<Resource>
   /** Resources that the client still holds from an earlier stream. */
   readonly held: ReadonlyArray<Resource>
   readonly missing: ReadonlyArray<string>
@@ -24,7 +25,7 @@ interface Answers {
   readonly lost: ReadonlyArray<string>
 }
 
-const noAnswers: Answers = { included: new Map(), held: [], missing: [], lost: [] }
+const noAnswers: Answers = { included: [], held: [], missing: [], lost: [] }
 
 /**
  * The names to answer ahead of other changes: the requested ones, and subscribed names that led to a resource in the answer and
@@ -53,6 +54,28 @@ export const entailed = (self: Subscription, set: ResourceSet.ResourceSet): Name
   }
 }
 
+/** Whether a resource of the set may be found by another name than its own. */
+const hasOtherNames = ({ aliases, cursor }: ResourceSet.ResourceSet): boolean =>
+  !HashMap.isEmpty(aliases) || !HashMap.isEmpty(cursor.domains)
+
+/** Adds a resource; whether it was not there. */
+const isFirst = (once: Set<Resource>, resource: Resource): boolean => {
+  const { size } = once
+  return once.add(resource).size > size
+}
+
+/**
+ * Whether the first response includes the resources of all names, each by its own name.
+ *
+ * @param included of the {@link answers}
+ * @since 0.1.0
+ */
+export const areAllOwn = (
+  { cursor, names, requested }: Subscription,
+  set: ResourceSet.ResourceSet,
+  included: ReadonlyArray<Resource>
+): boolean => cursor === undefined && requested.table === names && included.length === names.size && !hasOtherNames(set)
+
 /**
  * Looks up the names that are to be answered.
  *
@@ -66,12 +89,16 @@ export const answers = function* (
   heldMore: boolean
 ): Steps.Steps<Answers> {
   if (requested.size === 0) return noAnswers
-  const included = new Map<string, Resource>()
+  const included: Array<Resource> = []
+  // Several names may lead to one resource.
+  const once = hasOtherNames(set) ? new Set<Resource>() : undefined
   const held: Array<Resource> = []
   const missing: Array<string> = []
   const lost: Array<string> = []
   const { cursor } = self
   const isUnknown = mayNotKnow(self, requested, set, before, heldMore)
+  /** Whether all of them are subscribed to, as before the first response. */
+  const areSubscribed = requested.table === self.names
   let count = 0
   for (const name of requested) {
     if (++count % Steps.atOnce === 0) yield
@@ -87,12 +114,14 @@ export const answers = function* (
       if (own !== name && (isHeld || ResourceSet.get(set, own) === undefined) && isOwnLost()) lost.push(own)
     }
     // Unsubscribed under a `*` that is switched off: no wildcard covers it.
-    else if (!AskedAliases.isAsked(self, set, resource)) lost.push(name, resource.name)
+    else if (!(areSubscribed && resource.name === name) && !AskedAliases.isAsked(self, set, resource))
+      lost.push(name, resource.name)
     else {
       // ★ The client may hold the earlier resource of this name, which is another's alias now.
       if (isHeld && own !== resource.name && (own === name || isOwnLost())) lost.push(own)
-      if (holds(self, before, name, resource) && !isUnknown(name, resource)) held.push(resource)
-      else included.set(resource.name, resource)
+      if (before !== HeldVersions.none && holds(self, before, name, resource) && !isUnknown(name, resource))
+        held.push(resource)
+      else if (once === undefined || isFirst(once, resource)) included.push(resource)
     }
   }
   return { included, held, missing, lost }

@@ -17,12 +17,13 @@ import { NameMap } from "./NameMap.js"
 import { isSubscribed, isUnsubscribed, type NamesChange } from "./NamesChange.js"
 import type { Interest } from "./ServerStream.js"
 import * as NameTable from "./NameTable.js"
+import { SmallSet } from "./SmallSet.js"
 
 /** The streams that subscribe to one type. */
 interface Subscribers<A> {
   /** Streams that subscribe to the whole type. */
   readonly all: Set<A>
-  readonly named: NameMap<Set<A>>
+  readonly named: NameMap<SmallSet<A>>
   /** Number of glob collections among the names. */
   globs: number
 }
@@ -278,7 +279,7 @@ export class InterestIndex<A> {
   #subscribersOf(typeUrl: string): Subscribers<A> {
     const known = this.#types.get(typeUrl)
     if (known !== undefined) return known
-    const made = { all: new Set<A>(), named: new NameMap<Set<A>>(this.#seed), globs: 0 }
+    const made = { all: new Set<A>(), named: new NameMap<SmallSet<A>>(this.#seed), globs: 0 }
     this.#types.set(typeUrl, made)
     return made
   }
@@ -307,7 +308,7 @@ export class InterestIndex<A> {
         if (changed !== undefined && (to === undefined || !to.names.has(name))) continue
         const those = named.get(name)
         if (those === undefined) {
-          named.set(name, new Set([item]))
+          named.set(name, new SmallSet(item))
           if (Collection.isGlob(name)) subscribers.globs++
         } else those.add(item)
         if (--left > 0) continue

@@ -114,6 +114,17 @@ export const fromIterable = <V>(entries: Iterable<readonly [string, V]>): NameTa
 }
 
 /**
+ * A table with the same value under each of these names.
+ *
+ * @since 0.1.0
+ */
+export const ofNames = <V>(names: Iterable<string>, value: V): NameTable<V> => {
+  const draft = new NameTableDraft<V>(none)
+  for (const name of names) draft.set(name, value)
+  return draft.end()
+}
+
+/**
  * The table with another value under a name.
  *
  * @since 0.1.0

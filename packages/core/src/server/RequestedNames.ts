@@ -30,11 +30,15 @@ import * as NameTable from "./NameTable.js"
  */
 export const addNames = (self: Draft, names: ReadonlyArray<string>): void => {
   if (names.length === 0) return
-  const isFirst = self.names.size === 0 && self.requested.size === 0
+  if (self.names.size === 0 && self.requested.size === 0) {
+    self.names = NameTable.ofNames(names, "")
+    self.requested = NameSet.ofTable(self.names)
+    return
+  }
   const next = new HeldNamesDraft(self.names)
   for (const name of names) next.setNew(name)
   self.names = next.end()
-  self.requested = isFirst ? NameSet.ofTable(self.names) : NameSet.addAll(self.requested, names)
+  self.requested = NameSet.addAll(self.requested, names)
 }
 
 /**

@@ -157,7 +157,7 @@ const incremental: Form = {
       const resource = response.resources[index]
       if (resource === undefined) break
       const entry = entryIn(response, resource)
-      if (entry !== undefined) to.encoded(entry.bytes)
+      if (entry !== undefined) to.encoded(entry.bytes, entry.size)
       else writeEntry(to, typeUrl, withoutTtl(resource, response), aliasesOf(response, resource.name), resource.value)
     }
   },

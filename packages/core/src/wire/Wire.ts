@@ -128,9 +128,9 @@ export class Writer {
     this.varint(length)
   }
 
-  raw(bytes: Uint8Array): void {
+  raw(bytes: Uint8Array, size = bytes.length): void {
     this.bytes.set(bytes, this.offset)
-    this.offset += bytes.length
+    this.offset += size
   }
 
   /** A string; `size` is its {@link sizeOfText}. */

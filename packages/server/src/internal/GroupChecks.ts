@@ -157,15 +157,23 @@ const toEnd = <A extends object>(
   return Effect.flatMap(Slice.steps(loop, begun), end)
 }
 
+/** Bytes that are read in one step: some tenths of a millisecond. */
+const bytesAtOnce = 16_384
+
 /** Reads resources. */
 const reading = function* (
   { isLarge }: Loaded["GroupIndex"],
   index: GroupIndex.GroupIndex,
   resources: ReadonlyArray<GroupIndex.Resource>
 ): Loading<GroupIndex.GroupIndex> {
+  let bytes = 0
   for (const resource of resources) {
     const read = isLarge(resource) ? yield* index.readInSteps(resource) : index.read(resource)
     if (typeof read !== "number" && !("messages" in read)) return read
+    // An empty one takes some time, too, and variants are rare.
+    bytes += 64 + (resource.contents === undefined ? resource.value.byteLength : bytesAtOnce)
+    if (bytes < bytesAtOnce) continue
+    bytes = 0
     yield
   }
   return index
