@@ -1,4 +1,6 @@
 // Makes a fresh clone ready: packages, generated code, build. Plain Node, asks nothing, skips what is done.
+//
+//   --peers        what tests run beside ours, too: scripts/peers.mjs, at the same time, since that mostly waits for the network
 import { spawn } from "node:child_process"
 import { createHash } from "node:crypto"
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -78,10 +80,28 @@ const step = async (name, isDone, work, stamp) => {
   process.stdout.write(`done, ${seconds(start)}\n`)
 }
 
+/** Begins to fetch the peers. What that says is printed from when it is waited for. */
+const fetchPeers = () => {
+  const child = spawn(process.execPath, [join(home, "scripts", "peers.mjs")], { stdio: ["ignore", "pipe", "inherit"] })
+  const stop = () => child.kill()
+  process.on("exit", stop)
+  const code = new Promise((resolve) => child.on("close", (code) => resolve(code ?? 1)))
+  let said = []
+  child.stdout.on("data", (chunk) => (said === undefined ? process.stdout.write(chunk) : said.push(chunk)))
+  return async () => {
+    process.stdout.write(Buffer.concat(said))
+    said = undefined
+    process.exitCode = await code
+    process.off("exit", stop)
+  }
+}
+
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
 if (major < 20 || (major === 20 && minor < 19)) {
   stop("Node", `Node ${process.versions.node} is too old: 20.19 or newer is needed`)
 }
+
+const peers = process.argv.includes("--peers") ? fetchPeers() : undefined
 
 // Packages. The stamp lies in node_modules, so it goes when they go.
 const installStamp = join("node_modules", ".effect-xds-installed")
@@ -162,3 +182,5 @@ await step(
     ),
   () => undefined
 )
+
+await peers?.()
