@@ -6,7 +6,7 @@
  */
 
 /** Most items in an array, which is searched from its beginning. */
-const mostFew = 8
+const mostFew = 16
 
 /**
  * The set. It is mutable. It may be changed while `forEach` goes through it: an item that is removed meanwhile is not visited.
