@@ -8683,22 +8683,22 @@ export const mutations = [
     fault: "a resource goes out without its TTL, as it was encoded when it was made",
     file: "wire/ResponseForm.ts",
     by: "packages/core/test/ResourceEntry.test.ts",
-    line: "if (entry === undefined || (response.ttl && resource.ttl !== undefined)) return undefined",
-    becomes: "if (entry === undefined) return undefined"
+    line: "resource.ttl === undefined ? entryOf(resource) : undefined",
+    becomes: "entryOf(resource)"
   },
   {
     fault: "a resource goes out without the aliases that were asked for, as it was encoded when it was made",
     file: "wire/ResponseForm.ts",
     by: "packages/core/test/ResourceEntry.test.ts",
-    line: "return aliasesOf(response, resource.name).length === 0 ? entry : undefined",
-    becomes: "return entry"
+    line: "if ((aliases.get(resource.name) ?? noNames).length > 0) return undefined",
+    becomes: "void aliases"
   },
   {
     fault: "an endpoint of LEDS goes out without its name, as it was encoded when it was made",
     file: "wire/ResponseForm.ts",
     by: "packages/core/test/ResourceEntry.test.ts",
-    line: 'if (response.protocol === "StateOfTheWorld") return isNamed(response) ? entry : undefined',
-    becomes: 'if (response.protocol === "StateOfTheWorld") return entry'
+    line: 'if (response.protocol === "StateOfTheWorld" && !isNamed(response)) return noEntry',
+    becomes: ""
   },
   {
     fault: "clients wait for the warnings about a group",

@@ -10,7 +10,7 @@ import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { Resource } from "../resource/Resource.js"
 import { atOnce, type Steps } from "../Steps.js"
 import type { Response } from "../wire/Response.js"
-import { entryIn } from "../wire/ResponseForm.js"
+import { entriesIn } from "../wire/ResponseForm.js"
 import { sizeOfText } from "../wire/Wire.js"
 import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
@@ -63,8 +63,9 @@ const isSure = function* (response: Response, maxBytes: number): Steps<boolean> 
   let units = typeUrl.length + version.length
   let bytes = framing
   let count = 0
+  const entryIn = entriesIn(response)
   for (const resource of resources) {
-    bytes += entryIn(response, resource)?.size ?? atMostOf(resource, typeUrl.length)
+    bytes += entryIn(resource)?.size ?? atMostOf(resource, typeUrl.length)
     // A hundred thousand resources are not looked at to the end.
     if (bytes > maxBytes) return false
     if (++count % many === 0) yield
@@ -99,8 +100,9 @@ export const split = function* (response: Response, maxBytes: number): Steps<Res
     return true
   }
   const ofName = (name: string) => framing + sizeOfText(name)
+  const entryIn = entriesIn(response)
   const ofResource = (resource: Resource) => {
-    const entry = entryIn(response, resource)
+    const entry = entryIn(resource)
     if (entry !== undefined) return entry.size
     const { name, value, version } = resource
     let size = framing + typeUrl + sizeOfText(name) + sizeOfText(version) + value.byteLength

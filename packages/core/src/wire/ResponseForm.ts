@@ -111,10 +111,12 @@ const isNamed = ({ typeUrl }: Response): boolean => typeUrl !== ResourceType.LbE
 const stateOfTheWorld: Form = {
   head: (to, { version }) => to.text(DiscoveryResponse.versionInfo, version),
   resources: (to, response, typeUrl, from, before) => {
+    const { resources } = response
+    const entryIn = entriesIn(response)
     for (let index = from; index < before; index++) {
-      const resource = response.resources[index]
+      const resource = resources[index]
       if (resource === undefined) break
-      const entry = entryIn(response, resource)
+      const entry = entryIn(resource)
       if (entry !== undefined) to.part(entry.bytes, entry.anyFrom, entry.anyBefore)
       else if (isNamed(response) && resource.constraints === undefined && (!response.ttl || resource.ttl === undefined))
         writeAny(to, DiscoveryResponse.resources, typeUrl, resource.value)
@@ -153,10 +155,12 @@ const aliasesOf = ({ aliases }: Response, name: string): ReadonlyArray<string> =
 const incremental: Form = {
   head: (to, { version }) => to.text(DeltaDiscoveryResponse.systemVersionInfo, version),
   resources: (to, response, typeUrl, from, before) => {
+    const { resources } = response
+    const entryIn = entriesIn(response)
     for (let index = from; index < before; index++) {
-      const resource = response.resources[index]
+      const resource = resources[index]
       if (resource === undefined) break
-      const entry = entryIn(response, resource)
+      const entry = entryIn(resource)
       if (entry !== undefined) to.encoded(entry.bytes, entry.size)
       else writeEntry(to, typeUrl, withoutTtl(resource, response), aliasesOf(response, resource.name), resource.value)
     }
@@ -179,11 +183,19 @@ export const formOf = ({ protocol }: Response): Form => (protocol === "StateOfTh
 
 /**
  * The entry of a resource, if the response has it as it was encoded when the resource was made. In a response with the state of the
- * world it is the `Any` alone.
+ * world it is the `Any` alone. Who asks for many asks for this once: what does not depend on the resource is found then.
  */
-export const entryIn = (response: Response, resource: Resource): ResourceEntry | undefined => {
-  const entry = entryOf(resource)
-  if (entry === undefined || (response.ttl && resource.ttl !== undefined)) return undefined
-  if (response.protocol === "StateOfTheWorld") return isNamed(response) ? entry : undefined
-  return aliasesOf(response, resource.name).length === 0 ? entry : undefined
+export const entriesIn = (response: Response): ((resource: Resource) => ResourceEntry | undefined) => {
+  if (response.protocol === "StateOfTheWorld" && !isNamed(response)) return noEntry
+  if (response.aliases.size === 0) return response.ttl ? entryWithoutTtl : entryOf
+  const { aliases, ttl } = response
+  return (resource) => {
+    if ((aliases.get(resource.name) ?? noNames).length > 0) return undefined
+    return ttl ? entryWithoutTtl(resource) : entryOf(resource)
+  }
 }
+
+const noEntry = (): undefined => undefined
+
+const entryWithoutTtl = (resource: Resource): ResourceEntry | undefined =>
+  resource.ttl === undefined ? entryOf(resource) : undefined
