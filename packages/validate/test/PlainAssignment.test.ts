@@ -81,20 +81,6 @@ const assignment = (random: Random): Assignment => ({
 const encode = (message: Assignment): Uint8Array =>
   toBinary(ClusterLoadAssignmentSchema, create(ClusterLoadAssignmentSchema, message))
 
-/** Some bytes are others, missing, or there twice. */
-const spoiled = (random: Random, bytes: Uint8Array): Uint8Array => {
-  const at = random.below(bytes.length + 1)
-  const other = random.below(bytes.length + 1)
-  switch (random.below(3)) {
-    case 0:
-      return bytes.map((byte, index) => (index === at ? random.below(256) : byte))
-    case 1:
-      return bytes.subarray(0, at)
-    default:
-      return Buffer.concat([bytes.subarray(0, Math.max(at, other)), bytes.subarray(Math.min(at, other))])
-  }
-}
-
 const isDecoded = (bytes: Uint8Array): boolean => {
   try {
     fromBinary(ClusterLoadAssignmentSchema, bytes)
@@ -116,7 +102,7 @@ describe("PlainAssignment", () => {
       if (silent) count.silent++
       else count.telling++
       if (plain) count.plain++
-      const other = spoiled(random, bytes)
+      const other = RandomMessage.spoiled(random, bytes)
       if (isPlain(other)) {
         expect(saysNothing(other), Buffer.from(other).toString("hex")).toBe(true)
         if (isDecoded(other)) count.spoiled++

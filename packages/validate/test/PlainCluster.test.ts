@@ -126,20 +126,6 @@ const cluster = (random: Random): Init =>
 
 const encode = (message: Init): Uint8Array => toBinary(ClusterSchema, create(ClusterSchema, message))
 
-/** Some bytes are others, missing, or there twice. */
-const spoiled = (random: Random, bytes: Uint8Array): Uint8Array => {
-  const at = random.below(bytes.length + 1)
-  const other = random.below(bytes.length + 1)
-  switch (random.below(3)) {
-    case 0:
-      return bytes.map((byte, index) => (index === at ? random.below(256) : byte))
-    case 1:
-      return bytes.subarray(0, at)
-    default:
-      return Buffer.concat([bytes.subarray(0, Math.max(at, other)), bytes.subarray(Math.min(at, other))])
-  }
-}
-
 const isMessage = (bytes: Uint8Array): boolean => {
   try {
     MessageBytes.check(ClusterSchema, bytes)
@@ -162,7 +148,7 @@ describe("PlainCluster", () => {
       if (whole !== undefined && whole.faults.length > 0) count.telling++
       else if (whole?.references.length === 1) count.naming++
       for (let times = plain === undefined ? 1 : 6; times > 0; times--) {
-        const other = spoiled(random, bytes)
+        const other = RandomMessage.spoiled(random, bytes)
         const seen = plainFacts(other)
         // What is malformed is for the rules of the fields.
         if (seen === undefined || !isMessage(other)) continue

@@ -32,6 +32,20 @@ export const random = (seed: number): Random => {
   }
 }
 
+/** Some bytes are others, missing, or there twice. */
+export const spoiled = (random: Random, bytes: Uint8Array): Uint8Array => {
+  const at = random.below(bytes.length + 1)
+  const other = random.below(bytes.length + 1)
+  switch (random.below(3)) {
+    case 0:
+      return bytes.map((byte, index) => (index === at ? random.below(256) : byte))
+    case 1:
+      return bytes.subarray(0, at)
+    default:
+      return Buffer.concat([bytes.subarray(0, Math.max(at, other)), bytes.subarray(Math.min(at, other))])
+  }
+}
+
 const texts = [
   "",
   "a",
