@@ -8601,20 +8601,20 @@ export const mutations = [
   {
     fault: "incremental: a resource that several names lead to is included for each",
     file: "server/IncrementalAnswers.ts",
-    line: "else if (once === undefined || isFirst(once, resource)) included.push(resource)",
-    becomes: "else included.push(resource)"
+    line: "included: ResourceSet.hasOtherNames(set) ? Array.from(new Set(included)) : included",
+    becomes: "included"
   },
   {
     fault: "incremental: a first answer to all names is held by the resources' names, whatever was asked for",
     file: "server/IncrementalAnswers.ts",
-    line: "included.length === names.size && !hasOtherNames(set)",
+    line: "included.length === names.size && !ResourceSet.hasOtherNames(set)",
     becomes: "included.length === names.size"
   },
   {
     fault: "incremental: a first answer to some names is held as one to all",
     file: "server/IncrementalAnswers.ts",
-    line: "requested.table === names && included.length === names.size && !hasOtherNames(set)",
-    becomes: "requested.table === names && !hasOtherNames(set)"
+    line: "requested.table === names && included.length === names.size && !ResourceSet.hasOtherNames(set)",
+    becomes: "requested.table === names && !ResourceSet.hasOtherNames(set)"
   },
   {
     fault: "group checks: what is read at once has no bound",
@@ -8690,8 +8690,8 @@ export const mutations = [
     fault: "a resource goes out without the aliases that were asked for, as it was encoded when it was made",
     file: "wire/ResponseForm.ts",
     by: "packages/core/test/ResourceEntry.test.ts",
-    line: "if ((aliases.get(resource.name) ?? noNames).length > 0) return undefined",
-    becomes: "void aliases"
+    line: "if (aliasesOf(response, resource.name).length > 0) return undefined",
+    becomes: ""
   },
   {
     fault: "an endpoint of LEDS goes out without its name, as it was encoded when it was made",

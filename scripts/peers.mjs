@@ -290,7 +290,7 @@ const installPostgres = async (folder) => {
 
 /**
  * Each peer: its version, how to put its program at `path` (with `dir` to work in), and if builds of one version differ,
- * what tells them apart. One with a `program` is a folder at `path`, with that program in it.
+ * what tells them apart. `isBuilt`: it is compiled here. One with a `program` is a folder at `path`, with that program in it.
  */
 const peers = {
   envoy: {
@@ -306,6 +306,7 @@ const peers = {
   },
   "go-control-plane": {
     version: "0.14.0",
+    isBuilt: true,
     effort: "built with Go, a minute or two",
     key: () => goKey("go-control-plane", "main.go"),
     install: (path) => buildGo("go-control-plane", path)
@@ -313,12 +314,14 @@ const peers = {
   // The last one that served v2.
   "go-control-plane-v2": {
     version: "0.9.8",
+    isBuilt: true,
     effort: "built with Go, a minute or two",
     key: () => goKey("go-control-plane-v2", "main.go"),
     install: (path) => buildGo("go-control-plane-v2", path)
   },
   grpcurl: {
     version: "1.9.3",
+    isBuilt: true,
     effort: "built with Go, a minute",
     key: () => goKey("grpcurl", "main.go"),
     install: (path) => buildGo("grpcurl", path, "github.com/fullstorydev/grpcurl/cmd/grpcurl")
@@ -326,12 +329,14 @@ const peers = {
   // What it generated for Envoy's API; the version is that of go-control-plane/envoy.
   "protoc-gen-validate": {
     version: "1.40.0",
+    isBuilt: true,
     effort: "built with Go, a minute",
     key: () => goKey("protoc-gen-validate", "main.go", "imports.go"),
     install: (path) => buildGo("protoc-gen-validate", path)
   },
   "grpc-go": {
     version: "1.85.0",
+    isBuilt: true,
     effort: "built with Go, a minute or two",
     key: () => goKey("grpc-go", "main.go"),
     install: (path) => buildGo("grpc-go", path)
@@ -346,6 +351,7 @@ const peers = {
   // Interop test clients. The version of Go's is that of the grpc-go that it is built with.
   "interop-go": {
     version: "1.85.0",
+    isBuilt: true,
     effort: "built with Go, a minute or two",
     key: () => goKey("interop-go"),
     install: buildGoInterop
@@ -418,18 +424,14 @@ const prepare = async (name, { effort, install, key, program = "", version }) =>
   }
 }
 
-/**
- * What waits for the network, one after the other; and what waits for a compiler: programs of Go share what is compiled, so the next
- * one finds it.
- */
-const isBuilt = ([, { effort = "" }]) => effort.startsWith("built")
 const inOrder = async (some) => {
   const made = []
   for (const [name, peer] of some) made.push([name, await prepare(name, peer)])
   return made
 }
 const all = Object.entries(peers)
-const lanes = [all.filter(isBuilt), all.filter((peer) => !isBuilt(peer))]
+// What waits for a compiler beside what waits for the network. Programs of Go share what is compiled: the next one finds it.
+const lanes = [true, false].map((lane) => all.filter(([, { isBuilt = false }]) => isBuilt === lane))
 const made = new Map((await Promise.all(lanes.map(inOrder))).flat())
 const record = Object.fromEntries(all.map(([name]) => [name, made.get(name)]))
 writeFileSync(recordFile, `${JSON.stringify(record, null, 2)}\n`)

@@ -29,7 +29,8 @@ export class FieldScan {
   #at: number
   /** Whether all was known so far. When it ends and this is `false`, nothing that it told counts. */
   isSure = true
-  /** Of the field that was found. */
+  /** Of the field that was found: its number and wire type, as they stand in the bytes. */
+  tag = 0
   number = 0
   wireType = 0
   /** Where its value begins, and where it ends; without the length before it. */
@@ -47,6 +48,7 @@ export class FieldScan {
   next(): boolean {
     if (this.#at >= this.#last) return false
     const tag = this.#small()
+    this.tag = tag
     this.number = tag >>> 3
     this.wireType = tag & 7
     if (tag < 8) return this.#giveUp()

@@ -126,14 +126,7 @@ const cluster = (random: Random): Init =>
 
 const encode = (message: Init): Uint8Array => toBinary(ClusterSchema, create(ClusterSchema, message))
 
-const isMessage = (bytes: Uint8Array): boolean => {
-  try {
-    MessageBytes.check(ClusterSchema, bytes)
-    return true
-  } catch {
-    return false
-  }
-}
+const isMessage = (bytes: Uint8Array): boolean => MessageBytes.fault(ClusterSchema, bytes) === undefined
 
 describe("PlainCluster", () => {
   it("of a cluster that is plain the bytes say what its message says, and many that name endpoints are plain", () => {

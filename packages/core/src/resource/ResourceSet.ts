@@ -143,6 +143,14 @@ export const get = (self: ResourceSet, name: string): Resource | undefined =>
   Option.getOrUndefined(HashMap.get(self.resources, name))
 
 /**
+ * Whether a resource may be found by another name than its own.
+ *
+ * @since 0.1.0
+ */
+export const hasOtherNames = ({ aliases, cursor }: ResourceSet): boolean =>
+  !HashMap.isEmpty(aliases) || !HashMap.isEmpty(cursor.domains)
+
+/**
  * The resource that a client requests by a name: it has this name or alias or, for virtual hosts, the domain that matches it
  * best.
  *
@@ -152,9 +160,8 @@ export const find = (self: ResourceSet, nameOrAlias: string): Resource | undefin
   // Clients request many by name from one set. A store looks into one that it is about to replace, by `get`.
   const mapped = self.computed.byName(self.resources)
   const found = mapped === undefined ? get(self, nameOrAlias) : mapped.get(nameOrAlias)
-  const { aliases, cursor } = self
-  if (found !== undefined || (HashMap.isEmpty(aliases) && HashMap.isEmpty(cursor.domains))) return found
-  const name = leadsTo(aliases, cursor.domains, nameOrAlias, (each) => HashMap.has(self.resources, each))
+  if (found !== undefined || !hasOtherNames(self)) return found
+  const name = leadsTo(self.aliases, self.cursor.domains, nameOrAlias, (each) => HashMap.has(self.resources, each))
   return name === undefined ? undefined : get(self, name)
 }
 

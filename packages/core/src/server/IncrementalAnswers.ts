@@ -54,16 +54,6 @@ export const entailed = (self: Subscription, set: ResourceSet.ResourceSet): Name
   }
 }
 
-/** Whether a resource of the set may be found by another name than its own. */
-const hasOtherNames = ({ aliases, cursor }: ResourceSet.ResourceSet): boolean =>
-  !HashMap.isEmpty(aliases) || !HashMap.isEmpty(cursor.domains)
-
-/** Adds a resource; whether it was not there. */
-const isFirst = (once: Set<Resource>, resource: Resource): boolean => {
-  const { size } = once
-  return once.add(resource).size > size
-}
-
 /**
  * Whether the first response includes the resources of all names, each by its own name.
  *
@@ -74,7 +64,8 @@ export const areAllOwn = (
   { cursor, names, requested }: Subscription,
   set: ResourceSet.ResourceSet,
   included: ReadonlyArray<Resource>
-): boolean => cursor === undefined && requested.table === names && included.length === names.size && !hasOtherNames(set)
+): boolean =>
+  cursor === undefined && requested.table === names && included.length === names.size && !ResourceSet.hasOtherNames(set)
 
 /**
  * Looks up the names that are to be answered.
@@ -90,8 +81,6 @@ export const answers = function* (
 ): Steps.Steps<Answers> {
   if (requested.size === 0) return noAnswers
   const included: Array<Resource> = []
-  // Several names may lead to one resource.
-  const once = hasOtherNames(set) ? new Set<Resource>() : undefined
   const held: Array<Resource> = []
   const missing: Array<string> = []
   const lost: Array<string> = []
@@ -121,10 +110,11 @@ export const answers = function* (
       if (isHeld && own !== resource.name && (own === name || isOwnLost())) lost.push(own)
       if (before !== HeldVersions.none && holds(self, before, name, resource) && !isUnknown(name, resource))
         held.push(resource)
-      else if (once === undefined || isFirst(once, resource)) included.push(resource)
+      else included.push(resource)
     }
   }
-  return { included, held, missing, lost }
+  // Several names may lead to one resource.
+  return { included: ResourceSet.hasOtherNames(set) ? Array.from(new Set(included)) : included, held, missing, lost }
 }
 
 /**

@@ -188,10 +188,9 @@ export const formOf = ({ protocol }: Response): Form => (protocol === "StateOfTh
 export const entriesIn = (response: Response): ((resource: Resource) => ResourceEntry | undefined) => {
   if (response.protocol === "StateOfTheWorld" && !isNamed(response)) return noEntry
   if (response.aliases.size === 0) return response.ttl ? entryWithoutTtl : entryOf
-  const { aliases, ttl } = response
   return (resource) => {
-    if ((aliases.get(resource.name) ?? noNames).length > 0) return undefined
-    return ttl ? entryWithoutTtl(resource) : entryOf(resource)
+    if (aliasesOf(response, resource.name).length > 0) return undefined
+    return response.ttl ? entryWithoutTtl(resource) : entryOf(resource)
   }
 }
 

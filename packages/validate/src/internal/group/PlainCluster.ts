@@ -14,8 +14,8 @@ const tags = (numbers: ReadonlyArray<number>, texts: ReadonlyArray<number>): Rea
   new Set([...numbers.map((field) => tagOf(field, varint)), ...texts.map((field) => tagOf(field, delimited))])
 
 /**
- * Fields that no rule is about, and that hold no message that one is about. In a cluster: `alt_stat_name`, wrappers (`per_connection_buffer_limit_bytes`, `max_requests_per_connection`,
- * `wait_for_warm_on_init`), booleans and enums.
+ * Fields that no rule is about, and that hold no message that one is about. In a cluster: `alt_stat_name`, booleans, enums and
+ * wrappers (`per_connection_buffer_limit_bytes`, `max_requests_per_connection`, `wait_for_warm_on_init`).
  */
 const silentInCluster = tags([17, 26, 31, 32, 39, 45, 47, 51], [5, 9, 28, 54])
 
@@ -25,12 +25,10 @@ const silentInThresholds = tags([1, 6], [2, 3, 4, 5, 7])
 /** In its outlier detection: wrappers and a boolean; not `max_ejection_time`, which is compared, nor `monitors`. */
 const silentInOutliers = tags([12], [1, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 16, 17, 18, 19, 20, 23, 25, 26])
 
-const tagNow = ({ number, wireType }: FieldScan): number => tagOf(number, wireType)
-
 /** What the field that was found has in it, if all of that passes. */
-const every = (bytes: Uint8Array, { begin, end }: FieldScan, passes: (field: FieldScan, tag: number) => boolean) => {
+const every = (bytes: Uint8Array, { begin, end }: FieldScan, passes: (field: FieldScan) => boolean): boolean => {
   const inner = new FieldScan(bytes, begin, end)
-  while (inner.next()) if (!passes(inner, tagNow(inner))) return false
+  while (inner.next()) if (!passes(inner)) return false
   return inner.isSure
 }
 
@@ -38,8 +36,8 @@ const maxNanos = 999_999_999
 
 /** A `google.protobuf.Duration` that is not negative. */
 const isDuration = (bytes: Uint8Array, field: FieldScan): boolean =>
-  every(bytes, field, (part, tag) => {
-    if (tag !== tagOf(1, varint) && tag !== tagOf(2, varint)) return false
+  every(bytes, field, (part) => {
+    if (part.tag !== tagOf(1, varint) && part.tag !== tagOf(2, varint)) return false
     const { value } = part
     return value !== undefined && (part.number === 1 || value <= maxNanos)
   })
@@ -47,7 +45,8 @@ const isDuration = (bytes: Uint8Array, field: FieldScan): boolean =>
 /** Whether it says that resources come from the server that the cluster came from. */
 const isHere = (bytes: Uint8Array, source: FieldScan): boolean => {
   let saysIt = false
-  const isPlain = every(bytes, source, (field, tag) => {
+  const isPlain = every(bytes, source, (field) => {
+    const { tag } = field
     if (tag === tagOf(3, delimited) || tag === tagOf(5, delimited)) return (saysIt = true)
     return tag === tagOf(6, varint) || (tag === tagOf(4, delimited) && isDuration(bytes, field))
   })
@@ -58,7 +57,8 @@ const isHere = (bytes: Uint8Array, source: FieldScan): boolean => {
 const serviceOf = (bytes: Uint8Array, config: FieldScan, probable: string): string | undefined => {
   let service: string | undefined = ""
   let sources = 0
-  const isPlain = every(bytes, config, (field, tag) => {
+  const isPlain = every(bytes, config, (field) => {
+    const { tag } = field
     if (tag === tagOf(2, delimited)) return (service = field.text(probable)) !== undefined
     // A source that comes again is merged.
     return tag === tagOf(1, delimited) && ++sources === 1 && isHere(bytes, field)
@@ -66,22 +66,23 @@ const serviceOf = (bytes: Uint8Array, config: FieldScan, probable: string): stri
   return isPlain && sources === 1 ? service : undefined
 }
 
-const isSilentThreshold = (_: FieldScan, tag: number): boolean => silentInThresholds.has(tag)
+const isSilentThreshold = ({ tag }: FieldScan): boolean => silentInThresholds.has(tag)
 
 const areBreakersPlain = (bytes: Uint8Array, breakers: FieldScan): boolean =>
-  every(bytes, breakers, (thresholds, tag) => {
+  every(bytes, breakers, (thresholds) => {
+    const { tag } = thresholds
     return (tag === tagOf(1, delimited) || tag === tagOf(2, delimited)) && every(bytes, thresholds, isSilentThreshold)
   })
 
 const outlierDurations: ReadonlySet<number> = tags([], [2, 3, 22])
 
 const areOutliersPlain = (bytes: Uint8Array, outliers: FieldScan): boolean =>
-  every(bytes, outliers, (field, tag) =>
-    outlierDurations.has(tag) ? isDuration(bytes, field) : silentInOutliers.has(tag)
+  every(bytes, outliers, (field) =>
+    outlierDurations.has(field.tag) ? isDuration(bytes, field) : silentInOutliers.has(field.tag)
   )
 
 /** Metadata with Structs alone, into which no rule over a group looks. */
-const isStructs = (_: FieldScan, tag: number): boolean => tag === tagOf(1, delimited)
+const isStructs = ({ tag }: FieldScan): boolean => tag === tagOf(1, delimited)
 
 /** `EDS` */
 const eds = 3
@@ -96,8 +97,7 @@ interface Names {
 
 /** Looks at one field of a cluster. */
 const isPlainField = (bytes: Uint8Array, field: FieldScan, names: Names, probable: string): boolean => {
-  const tag = tagNow(field)
-  switch (tag) {
+  switch (field.tag) {
     case tagOf(1, delimited):
       return (names.name = field.text(probable)) !== undefined
     case tagOf(2, varint):
@@ -118,7 +118,7 @@ const isPlainField = (bytes: Uint8Array, field: FieldScan, names: Names, probabl
     case tagOf(25, delimited):
       return every(bytes, field, isStructs)
     default:
-      return silentInCluster.has(tag)
+      return silentInCluster.has(field.tag)
   }
 }
 
