@@ -5,10 +5,11 @@ import * as Arbitraries from "@effect-xds/testing/simulation/Arbitraries"
 import type { ResourceSpec } from "@effect-xds/testing/simulation/ResourceSpec"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import { SnapshotStore } from "@effect-xds/server/SnapshotStore"
+import * as XdsServerMetrics from "@effect-xds/server/XdsServerMetrics"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { assert, describe, it } from "@effect/vitest"
 import { create } from "@bufbuild/protobuf"
-import { Clock, Effect, Either, TestClock } from "effect"
+import { Clock, Effect, Either, Metric, TestClock } from "effect"
 import * as fc from "fast-check"
 
 const typeUrl = ResourceType.Cluster.typeUrl
@@ -201,8 +202,10 @@ describe("Simulation", () => {
     })
   )
 
-  it.live("never hangs: gives up with the seed and the last events", () =>
+  it.live("never hangs: gives up with the seed and the last events, and leaves no stream open", () =>
     Effect.gen(function* () {
+      const open = Effect.map(Metric.value(XdsServerMetrics.streams), ({ value }) => value)
+      const before = yield* open
       const plan: Simulation.Plan = {
         seed: 5,
         servers: [{ name: "xds" }],
@@ -233,6 +236,7 @@ describe("Simulation", () => {
       const many = yield* failure({ ...plan, limits: { events: 3 } })
       assert.strictEqual(many.reason, "TooManyEvents")
       assert.isTrue(Either.isRight(yield* Effect.either(Simulation.run(plan))))
+      assert.strictEqual(yield* open, before)
     })
   )
 })

@@ -43,6 +43,9 @@ const simulate = (plan: Plan, limits: Limits, onNetwork: (trace: () => Trace) =>
     const directory = yield* Directory.make(plan.clients.map((own) => [own.name, own.group ?? "group"]))
     const servers = yield* SimulatedServers.make(surroundings, directory, isMoving)
     const clients = yield* SimulatedClients.make(surroundings)
+    const closeAll = Effect.zipRight(clients.stopAll, servers.stopAll)
+    // A run that is given up closes them, too.
+    yield* Effect.addFinalizer(() => closeAll)
 
     const perform = (action: Action): Effect.Effect<void> =>
       Effect.suspend(() => {
@@ -151,8 +154,7 @@ const simulate = (plan: Plan, limits: Limits, onNetwork: (trace: () => Trace) =>
     const messages = network.messages()
 
     // Everything that is left after closing is a leak.
-    yield* clients.stopAll
-    yield* servers.stopAll
+    yield* closeAll
     yield* Effect.sleep(60_000)
     const { problems } = surroundings
     const left = { streams: network.openStreams(), timers: time.timers(), fibers: time.fibers() }
@@ -167,7 +169,7 @@ const simulate = (plan: Plan, limits: Limits, onNetwork: (trace: () => Trace) =>
       for (const problem of check(trace)) problems.push({ rule, sentence, problem })
     }
     return { seed, trace, hash: Traces.hash(trace), verdict: problems, messages, duration } satisfies Run
-  })
+  }).pipe(Effect.scoped)
 
 /**
  * Runs a simulation. Fails with {@link SimulationError} if it does not end; other problems are in the verdict.
