@@ -12,7 +12,7 @@ import { fieldOf } from "@effect-xds/core/wire/Wire"
 import { ResourceType } from "@effect-xds/proto"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { assert, describe, it } from "@effect/vitest"
-import { Either } from "effect"
+import { Either, HashMap } from "effect"
 
 const { typeUrl } = ResourceType.ClusterLoadAssignment
 
@@ -98,7 +98,8 @@ describe("CollectionIndex", () => {
     }
   })
 
-  it("is not made where nobody asks for it", () => {
+  it("is not made where nobody asks for it, whoever asked for that of an empty group", () => {
+    assert.strictEqual(HashMap.size(Steps.toEnd(CollectionIndex.of(ResourceGroup.set(ResourceGroup.empty, typeUrl)))), 0)
     const group = changed(changed(ResourceGroup.empty, ["xdstp://a/T/1"]), ["xdstp://a/T/2"])
     assert.isUndefined(ResourceGroup.set(group, typeUrl).computed.collections)
   })
