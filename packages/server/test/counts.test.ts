@@ -263,8 +263,8 @@ describe.each(protocols)("an update for a thousand streams, %s", (protocol) => {
       expect(kept.length).toBe(10_000)
       return (after - before) / kept.length
     }
-    const few = bytes(10)
-    const many = bytes(1_000)
+    // Once before it counts: V8 of Node 24 and later frees some of what the first round leaves in the second one.
+    const [, , few = 0, many = 0] = [10, 1_000, 10, 1_000].map(bytes)
     console.log(`${protocol}: ${few.toFixed(0)} bytes for a stream over 10 resources, ${many.toFixed(0)} over 1 000`)
     expect(few).toBeLessThan(1_500)
     expect(Math.abs(many - few)).toBeLessThan(100)
