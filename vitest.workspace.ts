@@ -1,8 +1,8 @@
-// The test projects.
+// The test projects: every package that has tests, by name.
 //
-// Tests run in threads that keep their modules, of all packages in the same: most of what a file takes is often its imports. But not
-// those that start processes and little else, and not those that would leave something to the next in their thread.
-import { readdirSync } from "node:fs"
+// They run in threads that keep their modules; but not those that start processes and little else, and not those that would
+// leave something to the next in their thread.
+import { existsSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 
 const here = (path: string): string => join(import.meta.dirname, path)
@@ -21,13 +21,14 @@ const alone = [
   "packages/transport-filesystem/test/ResourceDirectory.test.ts",
   "packages/transport-filesystem/test/ResponseDirectory.test.ts",
   "packages/transport-filesystem/test/ResponseFile.test.ts",
-  // It adds the types of v2 to those that the process knows.
-  "packages/proto-v2/test/GeneratedTypes.test.ts",
   // It takes longer than all others of its package, whose other thread would wait for it.
   "packages/transport-filesystem/test/PlainYaml.test.ts"
 ].map(here)
 
-/** What takes long and would begin late, where a core would wait for it: vitest begins with the largest files. */
+/**
+ * What takes long and would begin late, where a core would wait for it: vitest begins with the largest files. The packages
+ * whose files do not fill two threads come first: processes fill what they leave, for as long as there are any.
+ */
 export const long = [
   // In threads.
   "packages/transport-rest/test/strangers.test.ts",
@@ -50,39 +51,32 @@ export const long = [
 /** More than a minute of calls by six clients: `npm run interop`. On a busy machine they fail for want of time. */
 const judge = process.env["XDS_INTEROP"] === undefined ? [here("examples/interop/test/scenarios.test.ts")] : []
 
-const home = import.meta.dirname
-const packages = readdirSync(here("packages")).filter((name) => name !== "cli")
+const packages = ["packages", "examples"]
+  .filter((folder) => existsSync(join(import.meta.dirname, folder)))
+  .flatMap((folder) =>
+    readdirSync(join(import.meta.dirname, folder)).map((name) => ({
+      // A package and an example may have one name.
+      name: folder === "examples" ? `example-${name}` : name,
+      root: join(import.meta.dirname, folder, name)
+    }))
+  )
+  .filter(({ root }) => existsSync(join(root, "package.json")))
+  .map(({ name, root }) => ({
+    extends: true as const,
+    test: {
+      name,
+      root,
+      include: ["test/**/*.test.ts"],
+      exclude: [...alone, ...judge],
+      globalSetup: name === "cli" ? [join(root, "test", "bundledProgram.ts")] : [],
+      pool: /^(cli|example-.*)$/.test(name) ? ("forks" as const) : ("threads" as const)
+    }
+  }))
 
 export default [
+  ...packages,
   {
     extends: true as const,
-    test: {
-      name: "packages",
-      root: home,
-      include: packages.map((name) => `packages/${name}/test/**/*.test.ts`),
-      exclude: alone,
-      pool: "threads" as const
-    }
-  },
-  {
-    extends: true as const,
-    test: {
-      name: "cli",
-      root: here("packages/cli"),
-      include: ["test/**/*.test.ts"],
-      globalSetup: [here("packages/cli/test/bundledProgram.ts")],
-      pool: "forks" as const
-    }
-  },
-  {
-    extends: true as const,
-    test: {
-      name: "examples",
-      root: home,
-      include: ["examples/*/test/**/*.test.ts"],
-      exclude: judge,
-      pool: "forks" as const
-    }
-  },
-  { extends: true as const, test: { name: "alone", root: home, include: alone, pool: "forks" as const } }
+    test: { name: "alone", root: import.meta.dirname, include: alone, pool: "forks" as const }
+  }
 ]

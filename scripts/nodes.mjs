@@ -9,7 +9,7 @@
 // Node and better-sqlite3 come from npm into .peers/. What cannot be had is one line, and is skipped; with XDS_REQUIRE_PEERS=1
 // it is an error. Ends with 1 if a test fails. Needs the build (scripts/setup.mjs) and the peers (scripts/peers.mjs).
 import { spawn } from "node:child_process"
-import { existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, symlinkSync } from "node:fs"
+import { existsSync, lstatSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync } from "node:fs"
 import { delimiter, dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Missing, run, unpack } from "./npm-package.mjs"
@@ -134,25 +134,12 @@ const unlink = () => {
 process.on("exit", unlink)
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(1))
 
-const tests = join("packages", "store-sql", "test")
-const ofStore = readdirSync(join(home, tests), { recursive: true })
-  .filter((name) => name.endsWith(".test.ts"))
-  .map((name) => join(tests, name))
-const isWanted = (path) => values.file.length === 0 || values.file.some((part) => path.includes(part))
-/** Vitest takes parts of paths: each file that has one of them. */
-const files = values.all ? values.file : ofStore.filter(isWanted)
-if (!values.all && files.length === 0) {
-  console.log(
-    `--file ${values.file.join(", ")}: no test file of store-sql; with --all those of all packages are looked at`
-  )
-  process.exit(1)
-}
-
 const test = (node, drivers) =>
   new Promise((resolve) => {
     const vitest = join(home, "node_modules", "vitest", "vitest.mjs")
     const bin = join(node, "bin")
-    const child = spawn(join(bin, "node"), [vitest, "run", ...files], {
+    const projects = values.all ? [] : ["--project", "store-sql"]
+    const child = spawn(join(bin, "node"), [vitest, "run", ...projects, ...values.file], {
       cwd: home,
       stdio: "inherit",
       env: {
