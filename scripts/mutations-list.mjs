@@ -4873,6 +4873,13 @@ const collections = [
     becomes: "const left = is ? members : HashSet.remove(members, name)"
   },
   {
+    fault: "collections: what a client of an empty group asked for is kept up in all groups",
+    file: "resource/CollectionIndex.ts",
+    by: "packages/core/test/Collection.test.ts",
+    line: "HashMap.isEmpty(set.resources)",
+    becomes: "false"
+  },
+  {
     fault: "collections: on demand, an empty one is answered at once",
     file: "server/OnDemandNames.ts",
     line: "(Collection.isGlob(name) && CollectionIndex.isAny(set, name))",
@@ -8974,5 +8981,12 @@ export const mutations = [
     by: "packages/transport-connect/test/ConnectServer.test.ts",
     line: "this.#rest = piece.length === room ? others : [piece.subarray(room), ...others]",
     becomes: "this.#rest = others"
+  },
+  {
+    fault: "a simulation that is given up leaves its servers open",
+    file: "packages/testing/src/simulation/Simulation.ts",
+    by: "packages/testing/test/Simulation.test.ts",
+    line: "yield* Effect.addFinalizer(() => closeAll)",
+    becomes: ""
   }
 ]
