@@ -99,7 +99,10 @@ describe("CollectionIndex", () => {
   })
 
   it("is not made where nobody asks for it, whoever asked for that of an empty group", () => {
-    assert.strictEqual(HashMap.size(Steps.toEnd(CollectionIndex.of(ResourceGroup.set(ResourceGroup.empty, typeUrl)))), 0)
+    assert.strictEqual(
+      HashMap.size(Steps.toEnd(CollectionIndex.of(ResourceGroup.set(ResourceGroup.empty, typeUrl)))),
+      0
+    )
     const group = changed(changed(ResourceGroup.empty, ["xdstp://a/T/1"]), ["xdstp://a/T/2"])
     assert.isUndefined(ResourceGroup.set(group, typeUrl).computed.collections)
   })
