@@ -2534,7 +2534,7 @@ const discovery = [
     file: "packages/discovery-node/src/internal/ClusterActor.ts",
     line: "if (!Cause.isInterruptedOnly(cause)) tell(firstLine(cause))",
     becomes: "",
-    by: "packages/discovery-node/test/clusterMembers.test.ts"
+    by: "packages/discovery-node/test/endpointSources.test.ts"
   },
   {
     fault: "leaves that are named no longer are watched",
