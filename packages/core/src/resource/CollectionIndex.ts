@@ -28,18 +28,13 @@ export interface Indexed {
 
 const noMembers = HashSet.empty<string>()
 
-const noCollections: CollectionIndex = HashMap.empty()
-
 /**
- * The index of a set, in steps. Made once per set; an empty set has none. All groups begin with the same empty set: what a client of
- * one of them subscribed to would be kept up in the others.
+ * The index of a set, in steps. Made once per set.
  *
  * @since 0.1.0
  */
 export const of = (set: Indexed): Steps.Steps<CollectionIndex> =>
-  HashMap.isEmpty(set.resources)
-    ? Steps.of(noCollections)
-    : (set.computed.collections ??= new Steps.Once(() => index(set))).steps()
+  (set.computed.collections ??= new Steps.Once(() => index(set))).steps()
 
 const index = function* (set: Indexed): Steps.Steps<CollectionIndex> {
   const members = new Map<string, Array<string>>()
@@ -52,7 +47,7 @@ const index = function* (set: Indexed): Steps.Steps<CollectionIndex> {
     if (known === undefined) members.set(glob, [name])
     else known.push(name)
   }
-  const made = HashMap.beginMutation(noCollections)
+  const made = HashMap.beginMutation(HashMap.empty<string, HashSet.HashSet<string>>())
   for (const [glob, names] of members) {
     const named = HashSet.beginMutation(HashSet.empty<string>())
     for (const name of names) {

@@ -84,7 +84,8 @@ export class ResourceSet implements Fields {
    * @param isNext whether the set before has ended; a set in layers is made from another one, which goes on
    */
   follow(before: ResourceSet, changed: ChangeLog.LogEntry["before"], isNext: boolean): void {
-    if (before.#computed === undefined) return
+    // All groups begin with the same empty sets: what a client of one of them asked for would be kept up in the others.
+    if (before.#computed === undefined || HashMap.isEmpty(before.resources)) return
     if (isNext) this.#computed = before.#computed.after(this.resources, changed)
     CollectionIndex.follow(before, this, changed)
   }
