@@ -35,7 +35,7 @@ export default defineConfig({
     minWorkers: 1,
     sequence: { sequencer: LongFirst },
     // What is imported stays for the next file of tests: half of what most of them take is imports.
-    poolOptions: { threads: { isolate: false } },
+    poolOptions: { threads: { isolate: false }, forks: { isolate: false } },
     // Lines: what differs in ten thousand of them would keep a worker busy for minutes, and vitest gives it up after one.
     diff: { truncateThreshold: 1_000 },
     reporters: ["default", "./scripts/SummaryReporter.mjs"],

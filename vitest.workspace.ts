@@ -1,9 +1,10 @@
 // The test projects: every package that has tests, by name.
 //
-// They run in threads that keep their modules; but not those that start processes and little else, and not those that would
-// leave something to the next in their thread.
+// They run in threads that keep their modules, but for three kinds, which run in processes: those of the program and of the
+// examples and some others, which start processes and wait for them; and those that would leave something to the next, each
+// in a process of its own. A project's threads are waited for before the next one's begin, and so are its processes.
 import { existsSync, readdirSync } from "node:fs"
-import { join } from "node:path"
+import { basename, join } from "node:path"
 
 const here = (path: string): string => join(import.meta.dirname, path)
 
@@ -23,7 +24,7 @@ const alone = [
   "packages/transport-filesystem/test/ResponseFile.test.ts",
   // It takes longer than all others of its package, whose other thread would wait for it.
   "packages/transport-filesystem/test/PlainYaml.test.ts"
-].map(here)
+]
 
 /**
  * What takes long and would begin late, where a core would wait for it: vitest begins with the largest files. The packages
@@ -36,47 +37,50 @@ export const long = [
   "packages/server/test/strangers.test.ts",
   // In processes.
   "packages/transport-filesystem/test/PlainYaml.test.ts",
-  "examples/envoy/test/envoy.test.ts",
-  "examples/envoy/test/heartbeat.test.ts",
+  "packages/discovery-node/test/envoy.test.ts",
+  "examples/grpc/test/demo.test.ts",
+  "examples/replicas/test/main.test.ts",
+  "examples/grpc/test/corrections.test.ts",
+  "examples/client/test/main.test.ts",
   "packages/cli/test/mistakes.envoy.test.ts",
   "packages/cli/test/serve.test.ts",
-  "packages/core/test/LargeRequest.test.ts",
   "packages/cli/test/client.test.ts",
   "packages/cli/test/program.test.ts",
-  "examples/client/test/main.test.ts",
-  "packages/transport-filesystem/test/ResponseDirectory.test.ts",
-  "examples/grpc/test/demo.test.ts"
+  "packages/core/test/LargeRequest.test.ts",
+  "packages/transport-filesystem/test/ResponseDirectory.test.ts"
 ].map(here)
 
 /** More than a minute of calls by six clients: `npm run interop`. On a busy machine they fail for want of time. */
-const judge = process.env["XDS_INTEROP"] === undefined ? [here("examples/interop/test/scenarios.test.ts")] : []
+const judge = process.env["XDS_INTEROP"] === undefined ? ["examples/interop/test/scenarios.test.ts"] : []
 
-const packages = ["packages", "examples"]
-  .filter((folder) => existsSync(join(import.meta.dirname, folder)))
-  .flatMap((folder) =>
-    readdirSync(join(import.meta.dirname, folder)).map((name) => ({
-      // A package and an example may have one name.
-      name: folder === "examples" ? `example-${name}` : name,
-      root: join(import.meta.dirname, folder, name)
-    }))
-  )
-  .filter(({ root }) => existsSync(join(root, "package.json")))
-  .map(({ name, root }) => ({
+/** In one project, so that one waits while the other computes. */
+const processes = [
+  "examples/*/test/**/*.test.ts",
+  "packages/discovery-node/test/envoy.test.ts",
+  "packages/store-sql/test/**/*.test.ts"
+]
+
+const packages = readdirSync(here("packages"))
+  .filter((name) => name !== "store-sql" && existsSync(here(`packages/${name}/package.json`)))
+  .map((name) => ({
     extends: true as const,
     test: {
       name,
-      root,
+      root: here(`packages/${name}`),
       include: ["test/**/*.test.ts"],
-      exclude: [...alone, ...judge],
-      globalSetup: name === "cli" ? [join(root, "test", "bundledProgram.ts")] : [],
-      pool: /^(cli|example-.*)$/.test(name) ? ("forks" as const) : ("threads" as const)
+      exclude: [...alone, ...processes].map(here),
+      globalSetup: name === "cli" ? [here("packages/cli/test/bundledProgram.ts")] : [],
+      pool: name === "cli" ? ("forks" as const) : ("threads" as const)
     }
   }))
 
+const inProcesses = (name: string, include: ReadonlyArray<string>) => ({
+  extends: true as const,
+  test: { name, root: import.meta.dirname, include: [...include], exclude: judge, pool: "forks" as const }
+})
+
 export default [
   ...packages,
-  {
-    extends: true as const,
-    test: { name: "alone", root: import.meta.dirname, include: alone, pool: "forks" as const }
-  }
+  inProcesses("processes", processes),
+  ...alone.map((file) => inProcesses(`alone-${basename(file, ".test.ts")}`, [file]))
 ]

@@ -2,9 +2,9 @@
 // some minutes.
 //
 //   --node V       only versions that begin so; may be given more than once. Default: 20.19, 22.13, 22, 24 and 26
-//   --all          the tests of all packages and examples, not of store-sql alone: a quarter of an hour and more for each Node
+//   --all          the tests of all packages and examples, not of store-sql alone: some ten minutes for each Node
 //   --build        builds better-sqlite3 for a Node that its binaries are not for: with a compiler, and some minutes
-//   --file F       only test files whose path holds F; may be given more than once. Default: all
+//   --file F       only test files whose path holds F, of any package; may be given more than once
 //
 // Node and better-sqlite3 come from npm into .peers/. What cannot be had is one line, and is skipped; with XDS_REQUIRE_PEERS=1
 // it is an error. Ends with 1 if a test fails. Needs the build (scripts/setup.mjs) and the peers (scripts/peers.mjs).
@@ -138,8 +138,8 @@ const test = (node, drivers) =>
   new Promise((resolve) => {
     const vitest = join(home, "node_modules", "vitest", "vitest.mjs")
     const bin = join(node, "bin")
-    const projects = values.all ? [] : ["--project", "store-sql"]
-    const child = spawn(join(bin, "node"), [vitest, "run", ...projects, ...values.file], {
+    const paths = values.all || values.file.length > 0 ? values.file : ["packages/store-sql/"]
+    const child = spawn(join(bin, "node"), [vitest, "run", ...paths], {
       cwd: home,
       stdio: "inherit",
       env: {
