@@ -6477,8 +6477,15 @@ export const mutations = [
     fault: "a body that others began to write is begun again",
     file: "Steps.ts",
     by: "packages/core/test/Response.test.ts",
-    line: "      this.#work = work\n",
+    line: "      shared.work = work\n",
     becomes: ""
+  },
+  {
+    fault: "a body that was made while others waited for it is made again for them",
+    file: "Steps.ts",
+    by: "packages/core/test/Steps.test.ts",
+    line: "const result = shared.made ?? known()",
+    becomes: "const result = known()"
   },
   {
     fault: "a large body is written in one turn",

@@ -15,25 +15,39 @@ export type Steps<A> = Generator<undefined, A>
 /** Resources per step. A step takes at most 0.1 ms, or 1–2 ms while its code is new. */
 export const atOnce = 64
 
+/** Work that is under way, and its result once it has ended. Held by those who wait for it. */
+interface Shared<A, B> {
+  work: Steps<A> | undefined
+  made: B | undefined
+}
+
 /**
- * Work that many callers share: each goes on where the last one stopped. Its result is not kept here.
+ * Work that many callers share: each goes on where the last one stopped. Its result is not kept here, but those who asked
+ * before it was there have it, and nothing is made twice for them.
  *
  * @since 0.1.0
  */
-export class InTurns<A> {
-  #work: Steps<A> | undefined;
+export class InTurns<A, B> {
+  #shared: Shared<A, B> | undefined
 
   /** The remaining work, unless its result is known meanwhile. `end` makes the result, and may keep it. */
-  *steps<B>(known: () => B | undefined, make: () => Steps<A>, end: (made: A) => B): Steps<B> {
+  steps(known: () => B | undefined, make: () => Steps<A>, end: (made: A) => B): Steps<B> {
+    return this.#waiting((this.#shared ??= { work: undefined, made: undefined }), known, make, end)
+  }
+
+  *#waiting(shared: Shared<A, B>, known: () => B | undefined, make: () => Steps<A>, end: (made: A) => B): Steps<B> {
     for (;;) {
-      const result = known()
+      const result = shared.made ?? known()
       if (result !== undefined) return result
-      const work = this.#work ?? make()
+      const work = shared.work ?? make()
       // If the work throws, the next caller starts it again.
-      this.#work = undefined
+      shared.work = undefined
       const { done, value } = work.next()
-      if (done === true) return end(value)
-      this.#work = work
+      if (done === true) {
+        if (this.#shared === shared) this.#shared = undefined
+        return (shared.made = end(value))
+      }
+      shared.work = work
       yield
     }
   }
@@ -45,7 +59,7 @@ export class InTurns<A> {
  * @since 0.1.0
  */
 export class Once<A extends object> {
-  readonly #turns = new InTurns<A>()
+  readonly #turns = new InTurns<A, A>()
   #made: A | undefined
 
   constructor(private readonly make: () => Steps<A>) {}

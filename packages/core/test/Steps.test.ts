@@ -68,3 +68,31 @@ it("two changes of a group whose steps alternate do not see each other", () => {
   assert.deepEqual(stateOf(Either.getOrThrow(first)), expected(one))
   assert.deepEqual(stateOf(Either.getOrThrow(last.value)), expected(other))
 })
+
+it("work that is shared is done once for all who asked before its end, though nobody keeps what it makes", () => {
+  const shared = new Steps.InTurns<ReadonlyArray<number>, ReadonlyArray<number>>()
+  let made = 0
+  const ask = () =>
+    shared.steps(
+      () => undefined,
+      function* () {
+        yield
+        yield
+        return [++made]
+      },
+      (result) => result
+    )
+  const [started, waiting, givenUp] = [ask(), ask(), ask()]
+  givenUp.next()
+  assert.deepEqual(drive(started, () => void 0)[0], [1])
+  // It has not begun until now.
+  assert.deepEqual(
+    drive(waiting, () => void 0),
+    [[1], 0]
+  )
+  // Nobody kept it for those who come later.
+  assert.deepEqual(
+    drive(ask(), () => void 0),
+    [[2], 2]
+  )
+})

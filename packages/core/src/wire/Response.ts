@@ -191,8 +191,8 @@ class SharedResponse implements Response {
   /** The body, once it is made, if it is small. */
   #small: Uint8Array | undefined
   /** Pieces in the making, and a body of them. */
-  readonly #pieces = new Steps.InTurns<ReadonlyArray<ResponsePieces.Piece>>()
-  readonly #whole = new Steps.InTurns<Uint8Array>()
+  readonly #pieces = new Steps.InTurns<ReadonlyArray<ResponsePieces.Piece>, ReadonlyArray<Uint8Array>>()
+  readonly #whole = new Steps.InTurns<Uint8Array, Uint8Array>()
 
   constructor(response: Response, next: Response | undefined) {
     this.protocol = response.protocol
