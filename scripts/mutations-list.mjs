@@ -5689,9 +5689,44 @@ export const mutations = [
   {
     fault: "a poll by many names is answered with some of them",
     file: "packages/server/src/internal/ResponseWriter.ts",
-    line: "if (method.unary || whole === true) return unbounded",
-    becomes: "if (method.unary) return unbounded",
+    line: "if (method.unary || whole === true) return undefined",
+    becomes: "if (method.unary) return undefined",
     by: "packages/transport-rest/test/Polling.test.ts"
+  },
+  {
+    fault: "a stream has the settings of the group of the one before it",
+    file: "packages/server/src/internal/Settings.ts",
+    line: "last?.own === own && last.maxBytes",
+    becomes: "last?.own !== undefined && last.maxBytes",
+    by: "packages/server/test/settings.test.ts"
+  },
+  {
+    fault: "a stream may have responses as large as the one before it",
+    file: "packages/server/src/internal/Settings.ts",
+    line: "last.maxBytes === maxBytes ?",
+    becomes: "last.maxBytes !== null ?",
+    by: "packages/server/test/settings.test.ts"
+  },
+  {
+    fault: "a stream is of the variant of the protocol that the one before it was of",
+    file: "packages/server/src/internal/Settings.ts",
+    line: "before?.protocol === protocol && ",
+    becomes: "before !== undefined && ",
+    by: "packages/server/test/settings.test.ts"
+  },
+  {
+    fault: "a stream has TTLs if the one before it had them",
+    file: "packages/server/src/internal/Settings.ts",
+    line: " && before.ttl === ttl) return before",
+    becomes: ") return before",
+    by: "packages/server/test/settings.test.ts"
+  },
+  {
+    fault: "a stream of one type is aggregated if the one before it was",
+    file: "packages/server/src/internal/Settings.ts",
+    line: "before.typeUrl === typeUrl && ",
+    becomes: "",
+    by: "packages/server/test/settings.test.ts"
   },
   {
     fault: "a large answer that must be whole is written in the turn in which it is made",

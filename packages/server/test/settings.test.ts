@@ -8,6 +8,7 @@ import { SnapshotStore, XdsServer } from "@effect-xds/server"
 import { MemoryClient, MemoryTransport } from "@effect-xds/testing"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Logger, TestClock } from "effect"
+import * as Settings from "../src/internal/Settings.js"
 
 const CDS = ResourceType.Cluster.typeUrl
 const LDS = ResourceType.Listener.typeUrl
@@ -88,4 +89,43 @@ describe("the settings of a group", () => {
       )
     )
   )
+})
+
+describe("the options of a stream", () => {
+  const settings = Settings.of({ group: () => "a" })
+  const own = settings.ofGroup("a")
+  const method = { protocol: "Incremental", typeUrl: undefined } as const
+  const ofFirst = () => settings.ofStream(own, method, [], 100)
+
+  it("are the same object for streams that are alike", () => {
+    expect(ofFirst()).toBe(ofFirst())
+    expect(ofFirst()).toMatchObject({ ...method, ttl: false, makeBeforeBreak: true, maxResponseBytes: 100 })
+  })
+
+  for (const [title, ofOther, expected] of [
+    [
+      "settings",
+      () => settings.ofStream({ ...own, makeBeforeBreak: false }, method, [], 100),
+      { makeBeforeBreak: false }
+    ],
+    [
+      "a variant",
+      () => settings.ofStream(own, { ...method, protocol: "StateOfTheWorld" }, [], 100),
+      { protocol: "StateOfTheWorld" }
+    ],
+    ["a type", () => settings.ofStream(own, { ...method, typeUrl: CDS }, [], 100), { typeUrl: CDS }],
+    ["TTLs", () => settings.ofStream(own, method, ["xds.config.supports-resource-ttl"], 100), { ttl: true }],
+    ["a size", () => settings.ofStream(own, method, [], 50), { maxResponseBytes: 50 }],
+    [
+      "no bounds",
+      () => settings.ofStream(own, method, [], undefined),
+      { maxResponseBytes: Number.POSITIVE_INFINITY, namesPerResponse: Number.POSITIVE_INFINITY }
+    ]
+  ] as const) {
+    it(`are its own if it has ${title} of its own`, () => {
+      const first = ofFirst()
+      expect(ofOther()).toEqual({ ...first, ...expected })
+      expect(ofFirst()).toEqual(first)
+    })
+  }
 })

@@ -296,9 +296,9 @@ export class Connection implements ServerTransport.StreamHandler, Work, StreamRe
     const { unary } = this.accepted.method
     const entered = this.enter(name, () => {
       const own = settings.ofGroup(name)
-      const options = Settings.streamOptions(settings, own, this.accepted.method, features)
+      const options = settings.ofStream(own, this.accepted.method, features, this.writer.maxBytes)
       const group = this.environment.group(name)
-      return { own, group, stream: group.fanOut.join({ ...options, ...this.writer.bounds }, this) }
+      return { own, group, stream: group.fanOut.join(options, this) }
     })
     if (entered === undefined) return
     const { group, own, stream } = entered

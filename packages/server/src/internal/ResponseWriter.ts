@@ -1,6 +1,5 @@
 /** Writes the responses of one stream, and remembers what their answers are about. */
 import type * as ServerStream from "@effect-xds/core/server/ServerStream"
-import type { StreamOptions } from "@effect-xds/core/server/FanOut"
 import type * as Steps from "@effect-xds/core/Steps"
 import type * as Request from "@effect-xds/core/wire/Request"
 import * as Response from "@effect-xds/core/wire/Response"
@@ -22,13 +21,11 @@ interface Unwritten {
   readonly work: Steps.Steps<Uint8Array | ReadonlyArray<Uint8Array>>
 }
 
-/** The longest possible nonce. */
-const longestNonce = String(Number.MAX_SAFE_INTEGER)
+/** Bytes of the field of the longest possible nonce. */
+const longestNonce = Response.nonceField(String(Number.MAX_SAFE_INTEGER)).byteLength
 
 /** Responses from this many resources are encoded in turns after the one that made them, and in pieces. */
 const manyResources = 1_000
-
-const unbounded = { maxResponseBytes: Number.POSITIVE_INFINITY, namesPerResponse: Number.POSITIVE_INFINITY }
 
 /** The writer of one stream. */
 export class ResponseWriter {
@@ -45,12 +42,13 @@ export class ResponseWriter {
     private readonly subject: StreamReport.Subject
   ) {}
 
-  /** The bounds of a response. */
-  get bounds(): Partial<StreamOptions> {
+  /** Most bytes of the shared part of a response; `undefined`: it must be one message, whatever it holds. */
+  get maxBytes(): number | undefined {
     const { method, whole } = this.accepted
-    // The answer must be one message, whatever it holds.
-    if (method.unary || whole === true) return unbounded
-    return { maxResponseBytes: this.environment.settings.maxResponseBytes - this.suffix(longestNonce).byteLength }
+    if (method.unary || whole === true) return undefined
+    const { controlPlane, maxResponseBytes } = this.environment.settings
+    const name = controlPlane === undefined ? 0 : Response.controlPlaneField(method.protocol, controlPlane).byteLength
+    return maxResponseBytes - longestNonce - name
   }
 
   /** Whether a response is being written: {@link goOn} writes more of it. */

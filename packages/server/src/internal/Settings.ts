@@ -3,7 +3,7 @@
  * functions.
  */
 import * as Heartbeat from "@effect-xds/core/server/Heartbeat"
-import type { StreamOptions } from "@effect-xds/core/server/FanOut"
+import * as ServerStream from "@effect-xds/core/server/ServerStream"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import * as Duration from "effect/Duration"
@@ -24,6 +24,13 @@ export interface OfGroup {
 export interface Settings {
   /** Throws {@link FunctionFailed} if the application's function throws or returns nonsense. */
   readonly ofGroup: (group: string) => OfGroup
+  /** The options of a stream of a group. Most bytes of its responses; `undefined`: each is one message, whatever it holds. */
+  readonly ofStream: (
+    own: OfGroup,
+    method: Method,
+    clientFeatures: ReadonlyArray<string>,
+    maxBytes: number | undefined
+  ) => ServerStream.Options
 
   readonly bodylessHeartbeats: boolean
   readonly maxNames: number
@@ -125,17 +132,7 @@ export const of = <R>(options: Options<R>): Settings => {
     phaseDeadline: millis(options.phaseDeadline, 5_000),
     maxStreams: options.maxStreamsPerGroup ?? 100_000
   }
-  return {
-    ofGroup: (group) => {
-      if (settings === undefined) return all
-      let given: unknown
-      try {
-        given = settings(group)
-      } catch (cause) {
-        throw new FunctionFailed(what, cause)
-      }
-      return settingsOf(given, all, wildcard)
-    },
+  const others = {
     bodylessHeartbeats: options.bodylessHeartbeats ?? false,
     maxNames: options.maxNames ?? 100_000,
     maxNameLength: options.maxNameLength ?? 65_536,
@@ -150,24 +147,48 @@ export const of = <R>(options: Options<R>): Settings => {
     fetchTimeout: millis(options.fetchTimeout, 5_000),
     missingWait: options.onMissing === undefined ? undefined : millis(options.missingWait, 2_000)
   }
+  return {
+    ...others,
+    ofStream: sharedOptions(others),
+    ofGroup: (group) => {
+      if (settings === undefined) return all
+      let given: unknown
+      try {
+        given = settings(group)
+      } catch (cause) {
+        throw new FunctionFailed(what, cause)
+      }
+      return settingsOf(given, all, wildcard)
+    }
+  }
 }
 
-/** The stream options for a group. */
-export const streamOptions = (
-  settings: Settings,
-  { makeBeforeBreak, phaseDeadline, ttl, wildcardOff }: OfGroup,
-  { protocol, typeUrl }: Pick<ServerTransport.Method, "protocol" | "typeUrl">,
-  clientFeatures: ReadonlyArray<string>
-): StreamOptions => ({
-  protocol,
-  typeUrl,
-  ttl: Heartbeat.isGiven(ttl, protocol, clientFeatures),
-  bodylessHeartbeats: settings.bodylessHeartbeats,
-  wildcardOff,
-  makeBeforeBreak,
-  phaseDeadline,
-  maxNames: settings.maxNames,
-  maxNameLength: settings.maxNameLength,
-  maxTypes: settings.maxTypes,
-  missingWait: settings.missingWait
-})
+type Method = Pick<ServerTransport.Method, "protocol" | "typeUrl">
+
+/** The options of streams. A herd of like clients shares one object: those of the last stream serve the next one. */
+const sharedOptions = (settings: Omit<Settings, "ofGroup" | "ofStream">): Settings["ofStream"] => {
+  let last:
+    { readonly own: OfGroup; readonly maxBytes: number | undefined; readonly options: ServerStream.Options } | undefined
+  return (own, { protocol, typeUrl }, clientFeatures, maxBytes) => {
+    const ttl = Heartbeat.isGiven(own.ttl, protocol, clientFeatures)
+    const before = last?.own === own && last.maxBytes === maxBytes ? last.options : undefined
+    if (before?.protocol === protocol && before.typeUrl === typeUrl && before.ttl === ttl) return before
+    const most = Number.POSITIVE_INFINITY
+    const options = ServerStream.withDefaults({
+      protocol,
+      typeUrl,
+      ttl,
+      bodylessHeartbeats: settings.bodylessHeartbeats,
+      wildcardOff: own.wildcardOff,
+      makeBeforeBreak: own.makeBeforeBreak,
+      phaseDeadline: own.phaseDeadline,
+      maxNames: settings.maxNames,
+      maxNameLength: settings.maxNameLength,
+      maxTypes: settings.maxTypes,
+      missingWait: settings.missingWait,
+      ...(maxBytes === undefined ? { maxResponseBytes: most, namesPerResponse: most } : { maxResponseBytes: maxBytes })
+    })
+    last = { own, maxBytes, options }
+    return options
+  }
+}

@@ -320,8 +320,10 @@ export class Connections {
     if (this.#closing) session.close()
     else this.#setIdle(session)
     this.log.debug("connection opened", { peer: peer.address, protocol: "HTTP/2" })
+    const { interval, timeout } = this.limits.keepalive
     const stopPings = Keepalive.start(session, {
-      ...this.limits.keepalive,
+      interval,
+      timeout,
       onLost: (reason) => this.log.warn("connection lost", { peer: peer.address, reason })
     })
     session.once("close", () => {

@@ -7,12 +7,12 @@ export const only = (value: string | ReadonlyArray<string> | undefined): string 
 
 /** The headers in the form of the port. */
 export const plain = (headers: IncomingHttpHeaders): Record<string, string> => {
-  const entries: Array<readonly [string, string]> = []
+  const plain: Record<string, string> = {}
   const authority = only(headers[":authority"])
-  if (authority !== undefined && headers.host === undefined) entries.push(["host", authority])
-  for (const [name, value] of Object.entries(headers)) {
-    const text = only(value)
-    if (text !== undefined && !name.startsWith(":")) entries.push([name, text])
+  if (authority !== undefined && headers.host === undefined) plain["host"] = authority
+  for (const name of Object.keys(headers)) {
+    const text = only(headers[name])
+    if (text !== undefined && !name.startsWith(":")) plain[name] = text
   }
-  return Object.fromEntries(entries)
+  return plain
 }
