@@ -8674,22 +8674,22 @@ export const mutations = [
   },
   {
     fault: "the compiler's budget is never what V8 has by itself",
-    file: "packages/cli/src/CompilerBudget.ts",
-    by: "packages/cli/test/CompilerBudget.test.ts",
+    file: "packages/transport-node/src/CompilerBudget.ts",
+    by: "packages/transport-node/test/CompilerBudget.test.ts",
     line: "() => set(budget.initial)",
     becomes: "() => Effect.void"
   },
   {
     fault: "the compiler's budget stays raised as long as the server runs",
-    file: "packages/cli/src/CompilerBudget.ts",
-    by: "packages/cli/test/CompilerBudget.test.ts",
+    file: "packages/transport-node/src/CompilerBudget.ts",
+    by: "packages/transport-node/test/CompilerBudget.test.ts",
     line: "() => Effect.sleep(lasting),",
     becomes: "() => Effect.never,"
   },
   {
     fault: "a compiler's budget that was given is overruled",
-    file: "packages/cli/src/CompilerBudget.ts",
-    by: "packages/cli/test/CompilerBudget.test.ts",
+    file: "packages/transport-node/src/CompilerBudget.ts",
+    by: "packages/transport-node/test/CompilerBudget.test.ts",
     line: "if (budget === undefined || engine.options.some((option) => nameOf(option) === budget.flag)) return Effect.void",
     becomes: "if (budget === undefined) return Effect.void"
   },

@@ -25,6 +25,7 @@ Measures the control plane beside go-control-plane. Without a CASE: every one. L
   --before FOLDER     another checkout of this repository, built there: its server, or client, takes part, in turn with
                       ours; what a change costs is the ratio of the two
   --rounds N          with --before: how often each of the two is started anew, default 3
+  --compiler-budget   in our server V8 optimizes later in the first minute, as in effect-xds serve
   --json FILE         all figures, written after each case
   --continue          with --json: what the file has from the same machine, versions and sizes is kept and, unless it is
                       named, not measured again; this also makes the table of --markdown from it
@@ -54,6 +55,7 @@ const parse = () => {
         peers: { type: "string" },
         before: { type: "string" },
         rounds: { type: "string" },
+        "compiler-budget": { type: "boolean", default: false },
         json: { type: "string" },
         continue: { type: "boolean", default: false },
         markdown: { type: "string" },
@@ -95,6 +97,9 @@ const main = async (): Promise<void> => {
     stop(`--before ${values.before ?? ""} has no built benchmarks; in that folder, run node scripts/setup.mjs`)
   }
   if (process.platform !== "linux") stop("CPU time of processes is read from /proc: this runs on Linux only")
+
+  // Servers have the environment of this process. One that is older, of --before, does without.
+  if (values["compiler-budget"]) process.env.XDS_COMPILER_BUDGET = "1"
 
   const load = await GoPrograms.load(say)
   if ("missing" in load) return stop(`the load generator cannot be built: ${load.missing}`)

@@ -1,10 +1,14 @@
-/** Our server as its users run it: the built packages with their default options. */
+/**
+ * Our server as its users run it: the built packages with their default options. With `--compiler-budget` of the harness as
+ * `effect-xds serve` begins.
+ */
 import { fromBinary } from "@bufbuild/protobuf"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import type { Snapshot } from "@effect-xds/server"
 import { SnapshotStore, XdsServer } from "@effect-xds/server"
 import { ConnectServer } from "@effect-xds/transport-connect"
+import { CompilerBudget } from "@effect-xds/transport-node"
 import { Effect, Layer, Logger, ManagedRuntime } from "effect"
 import { fixtures, serve } from "./Commands.js"
 
@@ -14,6 +18,7 @@ const runtime = ManagedRuntime.make(
   XdsServer.layer({ group: (node) => node.cluster }).pipe(
     Layer.provideMerge(SnapshotStore.layerMemory()),
     Layer.provide(ConnectServer.layer()),
+    Layer.merge(process.env.XDS_COMPILER_BUDGET === undefined ? Layer.empty : CompilerBudget.layer),
     // Standard output belongs to the harness.
     Layer.provide(Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.logfmtLogger)))
   )

@@ -3,7 +3,6 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "vitest"
-import { measured } from "./BudgetFlags.js"
 import { deadline, eventually, program, start, temporaryDirectory } from "./ServeProcess.js"
 
 /** Writes down the flags that are set; they are set all the same. */
@@ -37,7 +36,12 @@ describe("serve", { timeout: 3 * deadline }, () => {
     return { first, all: flags(), stderr: stderr() }
   }
 
-  const [, expected = []] = measured.find(([version]) => process.versions.v8.startsWith(version.slice(0, 5))) ?? []
+  /** That raises the budget, and that restores it, where it is raised: on Node 20 and 22. */
+  const flags: Readonly<Record<string, ReadonlyArray<string>>> = {
+    "11.3": ["--interrupt-budget=500000", "--interrupt-budget=67584"],
+    "12.4": ["--invocation-count-for-turbofan=10000", "--invocation-count-for-turbofan=3000"]
+  }
+  const expected = flags[process.versions.v8.split(".", 2).join(".")] ?? []
 
   it("raises it when it listens, and restores V8's own", async () => {
     const { all, first, stderr } = await serving([])

@@ -1,7 +1,18 @@
+import { CompilerBudget } from "@effect-xds/transport-node"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Scope, TestClock } from "effect"
-import * as CompilerBudget from "../src/CompilerBudget.js"
-import { measured, node20 } from "./BudgetFlags.js"
+import { execFile } from "node:child_process"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+
+const node20: ReadonlyArray<string> = ["--interrupt-budget=500000", "--interrupt-budget=67584"]
+const node22 = ["--invocation-count-for-turbofan=10000", "--invocation-count-for-turbofan=3000"]
+
+/** The flags that raise the budget and restore it, by the versions of V8 where it is raised. */
+const measured: ReadonlyArray<readonly [string, ReadonlyArray<string>]> = [
+  ["11.3.244.8-node.38", node20],
+  ["12.4.254.21-node.57", node22]
+]
 
 /** Runs it with these, and gives what it has set so far. */
 const raised = (version: string, options: ReadonlyArray<string> = []) =>
@@ -64,4 +75,24 @@ describe("the budget of V8's compiler", () => {
       expect(yield* raised(of22, ["--invocation_count_for_turbofan=9"])).toEqual([])
     })
   )
+
+  it("is raised by the layer, in this process's V8, and restored with it", async () => {
+    // A process of its own, on the built packages: the flags are the whole process's.
+    const script = `
+      import v8 from "node:v8"
+      import { syncBuiltinESMExports } from "node:module"
+      const flags = []
+      v8.setFlagsFromString = (flag) => void flags.push(flag)
+      syncBuiltinESMExports()
+      const { CompilerBudget } = await import("@effect-xds/transport-node")
+      const { Effect, Layer } = await import("effect")
+      await Effect.runPromise(Effect.scoped(Effect.zipRight(Layer.build(CompilerBudget.layer), Effect.sleep(0))))
+      console.log(JSON.stringify(flags))`
+    const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", script], {
+      cwd: fileURLToPath(new URL("..", import.meta.url)),
+      timeout: 60_000
+    })
+    const ofThis = measured.find(([version]) => process.versions.v8.startsWith(version.slice(0, 5)))
+    expect(JSON.parse(stdout)).toEqual(ofThis?.[1] ?? [])
+  })
 })

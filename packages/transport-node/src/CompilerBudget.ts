@@ -6,6 +6,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { setFlagsFromString } from "node:v8"
 
@@ -73,3 +74,19 @@ export const raise = (engine: Engine): Effect.Effect<void, never, Scope.Scope> =
     () => set(budget.initial)
   ).pipe(Effect.forkScoped, Effect.asVoid)
 }
+
+/**
+ * {@link raise} for a server of your own: `effect-xds serve` does so by itself. It is about the whole process.
+ *
+ * @example
+ * ```ts
+ * import { XdsServer } from "@effect-xds/server"
+ * import { CompilerBudget } from "@effect-xds/transport-node"
+ * import { Layer } from "effect"
+ *
+ * export const server = XdsServer.layer({ group: (node) => node.cluster }).pipe(Layer.merge(CompilerBudget.layer))
+ * ```
+ *
+ * @since 0.1.0
+ */
+export const layer: Layer.Layer<never> = Layer.scopedDiscard(Effect.suspend(() => raise(ofProcess)))
