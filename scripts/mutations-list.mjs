@@ -6733,8 +6733,8 @@ export const mutations = [
   {
     fault: "nothing waits for the ACK of a short change",
     file: "server/Sending.ts",
-    line: "send(self, selection, next, response, true, false, now)",
-    becomes: "send(self, selection, next, response, false, false, now)"
+    line: "send(self, selection, told[0], told[1], true, false, now)",
+    becomes: "send(self, selection, told[0], told[1], false, false, now)"
   },
   {
     fault: "the ACK of a client that is up to date opens no phase",
@@ -6903,21 +6903,21 @@ export const mutations = [
     fault: "how far the newest state is, is not looked at",
     file: "server/Due.ts",
     by: "packages/core/test/near.test.ts",
-    line: "    if (!isNear(each, newest)) return false\n",
+    line: "      isNear(each, newest) &&\n",
     becomes: ""
   },
   {
     fault: "how far the state of the round is, is not looked at",
     file: "server/Due.ts",
     by: "packages/core/test/near.test.ts",
-    line: "    if (round.group !== newest && !isNear(each, round.group)) return false\n",
+    line: "(round.group === newest || isNear(each, round.group)) &&",
     becomes: ""
   },
   {
     fault: "how far the state of a phase is, is not looked at",
     file: "server/Due.ts",
     by: "packages/core/test/near.test.ts",
-    line: "    if (changes !== newest && !isNear(each, changes)) return false\n",
+    line: " &&\n      (changes === newest || isNear(each, changes))",
     becomes: ""
   },
   {

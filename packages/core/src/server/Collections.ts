@@ -270,10 +270,8 @@ export const follow = function* (
  *
  * @since 0.1.0
  */
-export const isAny = (subscriptions: ReadonlyArray<Subscription>): boolean => {
-  for (const { collections } of subscriptions) if (collections !== undefined) return true
-  return false
-}
+export const isAny = (subscriptions: ReadonlyArray<Subscription>): boolean =>
+  subscriptions.some(({ collections }) => collections !== undefined)
 
 /** Names are freed of removed members when there are more of them than this, and more than there are others. */
 const fewGone = 64

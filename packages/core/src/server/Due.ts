@@ -84,12 +84,12 @@ export const areNear = (
     group === undefined ||
     SubscriptionChanges.areNear(subscription, ResourceGroups.set(group, subscription.typeUrl), namesPerStep)
   const changes = round.changes?.group
-  for (const each of subscriptions) {
-    if (!isNear(each, newest)) return false
-    if (round.group !== newest && !isNear(each, round.group)) return false
-    if (changes !== newest && !isNear(each, changes)) return false
-  }
-  return true
+  return subscriptions.every(
+    (each) =>
+      isNear(each, newest) &&
+      (round.group === newest || isNear(each, round.group)) &&
+      (changes === newest || isNear(each, changes))
+  )
 }
 
 /**

@@ -187,12 +187,13 @@ export class GroupStream<A> {
   }
 
   /** Stores the reducer's step for {@link next}; returns its outputs. */
-  apply([state, outputs]: Step): ReadonlyArray<Output> {
+  apply(step: Step): ReadonlyArray<Output> {
+    const outputs = step[1]
     this.unfinished = undefined
-    this.state = state
-    for (const output of outputs) {
+    this.state = step[0]
+    outputs.forEach((output) => {
       if (output._tag === "Subscribed") this.subscribed(outputs.find(isNamed)?.change)
-    }
+    })
     return outputs
   }
 

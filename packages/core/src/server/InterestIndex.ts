@@ -119,16 +119,16 @@ export class InterestIndex<A> {
     const before = this.#interests.get(item) ?? []
     this.#interests.set(item, interests)
     const changes: Array<Change> = []
-    for (const to of interests) {
+    interests.forEach((to) => {
       const from = before.find(({ typeUrl }) => typeUrl === to.typeUrl)
       if (from === undefined || from.names !== to.names || from.everything !== to.everything)
         changes.push({ typeUrl: to.typeUrl, from, to, changed: changedBy(request, from, to) })
-    }
-    for (const from of before) {
+    })
+    before.forEach((from) => {
       // A type may also be dropped: RDS together with the interest in VHDS.
       if (!interests.some(({ typeUrl }) => typeUrl === from.typeUrl))
         changes.push({ typeUrl: from.typeUrl, from, to: undefined })
-    }
+    })
     const slices = this.#apply(item, changes)
     if (slices === undefined) return undefined
     for (const { typeUrl } of changes) this.#subscribersOf(typeUrl).all.add(item)
@@ -286,8 +286,7 @@ export class InterestIndex<A> {
 
   /** Applies a change of few names now; returns the slices for many. */
   #apply(item: A, changes: ReadonlyArray<Change>): Slices | undefined {
-    let size = 0
-    for (const change of changes) size += visits(change)
+    const size = changes.reduce((sum, change) => sum + visits(change), 0)
     if (size > namesAtATime) return this.#slices(item, changes, namesAtATime)
     this.#slices(item, changes, Number.POSITIVE_INFINITY).next()
     return undefined

@@ -47,9 +47,9 @@ const stateOf = (self: ServerStream, found: Due.Found, newest: ResourceGroup): R
 }
 
 /** Records what a subscription has to send, and its new state. */
-const note = (self: Draft, dues: Array<Due.Due>, index: number, each: Subscription, [next, due]: Due.Planned): void => {
-  if (next !== each) self.subscriptions = self.subscriptions.with(index, next)
-  dues.push(due)
+const note = (self: Draft, dues: Array<Due.Due>, index: number, each: Subscription, planned: Due.Planned): void => {
+  if (planned[0] !== each) self.subscriptions = self.subscriptions.with(index, planned[0])
+  dues.push(planned[1])
 }
 
 /** Whether a subscription waits for another response than before. */

@@ -42,22 +42,19 @@ import { openAgain } from "./VirtualHostOpeners.js"
 import * as NameSet from "./NameSet.js"
 
 /** Whether every subscription is up to date. */
-const isUpToDate = (self: ServerStream, group: ResourceGroup): boolean => {
-  for (const each of self.subscriptions) {
+const isUpToDate = (self: ServerStream, group: ResourceGroup): boolean =>
+  self.subscriptions.every((each) => {
     const set = ResourceGroups.set(group, each.typeUrl)
-    if (
-      each.cursor === undefined ||
-      !isSame(each.cursor, set.cursor) ||
-      each.mustReply ||
-      each.requested.size > 0 ||
-      each.pendingRemovals.size > 0
+    return (
+      each.cursor !== undefined &&
+      isSame(each.cursor, set.cursor) &&
+      !each.mustReply &&
+      each.requested.size === 0 &&
+      each.pendingRemovals.size === 0 &&
+      !(self.options.ttl && set.cursor.hasTtls) &&
+      (each.wildcardEnabled || each.wildcard === "none")
     )
-      return false
-    if (self.options.ttl && set.cursor.hasTtls) return false
-    if (!each.wildcardEnabled && each.wildcard !== "none") return false
-  }
-  return true
-}
+  })
 
 /**
  * Fast path: whether there is nothing to send, now or later. Most steps are the ACK of a client that is up to date.
@@ -129,8 +126,7 @@ export const tell = (self: Draft, group: ResourceGroup, now: number): Output | u
   const variant = options.protocol === "StateOfTheWorld" ? StateOfTheWorld : Incremental
   const told = variant.flushFew(subscription, due.set, due.changes, options.maxResponseBytes)
   if (told === undefined) return undefined
-  const [next, response] = told
-  const output = send(self, selection, next, response, true, false, now)
+  const output = send(self, selection, told[0], told[1], true, false, now)
   const rest = follow(self, subscription, due.changes.changed)
   // Short, because there are few resources.
   if (rest !== undefined) Steps.toEnd(rest)
@@ -192,11 +188,15 @@ const take = function* (self: Draft, selection: Selection, now: number): Steps.S
   const isWhole = mustBeWhole(self, subscription)
   const most = isWhole ? Number.POSITIVE_INFINITY : namesPerResponse
   const asked = RequestedNames.notYet(returning, deferred)
-  const [part, rest] =
-    asked.requested.size <= most ? [asked, Subscriptions.noNameSet] : yield* RequestedNames.inPart(asked, most)
-  const [next, answer, fresh] = yield* protocol === "StateOfTheWorld"
+  const parts = asked.requested.size <= most ? undefined : yield* RequestedNames.inPart(asked, most)
+  const part = parts === undefined ? asked : parts[0]
+  const rest = parts === undefined ? Subscriptions.noNameSet : parts[1]
+  const flushed = yield* protocol === "StateOfTheWorld"
     ? StateOfTheWorld.flush(part, input)
     : Incremental.flush(part, input, openers, returned)
+  const next = flushed[0]
+  const answer = flushed[1]
+  const fresh = flushed[2]
   const departed = returned === undefined ? noneDeparted : except(returned.gone, openers, deferred)
   // The first response is never `undefined`, so the removals of a returning client go with it.
   const made =

@@ -94,9 +94,10 @@ export const hear = (self: ServerStream, request: Request, now: number): Heard |
     next.subscriptions = put(self.subscriptions, noted)
     return [next, [ignored()]]
   }
-  const [answered, reply] = Acknowledgement.reply(before, nonce, request.errorDetail, now)
+  const answer = Acknowledgement.reply(before, nonce, request.errorDetail, now)
+  const reply = answer[1]
   const replied =
-    reply._tag === "Unrelated" ? Acknowledgement.noteRejection(before, nonce, request.errorDetail, now) : answered
+    reply._tag === "Unrelated" ? Acknowledgement.noteRejection(before, nonce, request.errorDetail, now) : answer[0]
   if (reply._tag === "Acked") {
     outputs.push({ _tag: "Acked", typeUrl, nonce, version: reply.sent.version })
   } else if (reply._tag === "Nacked" && request.errorDetail !== undefined) {

@@ -104,7 +104,8 @@ export const select = (
 ): Selection | undefined => {
   const isOpen = isRoundOpen(self, dues, now)
   const index = nextAt(self, dues, isOpen, now)
-  const [subscription, due] = [self.subscriptions[index], dues[index]]
+  const subscription = self.subscriptions[index]
+  const due = dues[index]
   if (subscription === undefined || due === undefined) return undefined
   const updates = mayUpdate(subscription, due, isOpen, now)
   const removals = removalsAt(self, dues, index, subscription, due, updates, group, now)
@@ -156,7 +157,9 @@ export const selectWithRemovals = function* (
           )
     return { ...selection, removals: due ?? "none" }
   }
-  const [subscription, due, removals] = [subscriptions[last], dues[last], removables[last]]
+  const subscription = subscriptions[last]
+  const due = dues[last]
+  const removals = removables[last]
   if (subscription === undefined || due === undefined || removals === undefined) return undefined
   // A type that had its turn, or has changes or answers for the next round, sends its removals then.
   if (due.update || due.reply) return undefined

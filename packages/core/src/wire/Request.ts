@@ -196,7 +196,9 @@ export class Reader {
     try {
       for (let left = count; reader.pos < reader.len; left--) {
         if (left <= 0) return undefined
-        const [field, type] = reader.tag()
+        const tag = reader.tag()
+        const field = tag[0]
+        const type = tag[1]
         if (type === WireType.StartGroup) this.groups.push(field)
         else if (type === WireType.EndGroup) this.endGroup(field)
         else if (this.groups.length > 0 || !visit(reader, field, type)) reader.skip(type, field)

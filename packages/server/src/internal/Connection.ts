@@ -363,7 +363,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, StreamRe
     for (let left = stepsPerTurn; left > 0; left--) {
       const outputs = stream.take(now, some)
       if (outputs === undefined) return
-      for (const output of outputs) this.handle(output, now)
+      outputs.forEach((output) => this.handle(output, now))
       if (isResumed || this.writer.isWriting || stream.isLong() || this.hasEnded()) return
     }
   }

@@ -112,6 +112,9 @@ const closeReason = (stream: ServerHttp2Stream, session: Http2Session | undefine
  */
 const pieceLimit = 1024 * 1024
 
+/** Never written: there is a piece at each place. */
+const noBytes = new Uint8Array()
+
 export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
   readonly #reader: LengthPrefixedMessage.Reader<HeldVersionsReader>
   /** Kept here: a closed stream no longer has its session. */
@@ -187,7 +190,7 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     if (!this.#open) return false
     const bytes = Response.sizeOf(pieces)
     const head = LengthPrefixedMessage.encodeHead(bytes, suffix)
-    const [first] = pieces
+    const first = pieces[0]
     this.stream.cork()
     // What comes before the resources is a version, mostly. Each write costs a microsecond.
     if (first !== undefined && first.length <= LengthPrefixedMessage.copyLimit) {
@@ -204,7 +207,8 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
   /** Writes as much of a body as goes at once; the rest stays. After less than that no "drain" might follow. */
   #writeSome(pieces: ReadonlyArray<Uint8Array>): void {
     let room = pieceLimit
-    for (const [at, piece] of pieces.entries()) {
+    for (let at = 0; at < pieces.length; at++) {
+      const piece = pieces[at] ?? noBytes
       this.stream.write(piece.length <= room ? piece : piece.subarray(0, room))
       if (piece.length >= room) {
         const others = pieces.slice(at + 1)

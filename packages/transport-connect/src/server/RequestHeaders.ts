@@ -10,9 +10,9 @@ export const plain = (headers: IncomingHttpHeaders): Record<string, string> => {
   const plain: Record<string, string> = {}
   const authority = only(headers[":authority"])
   if (authority !== undefined && headers.host === undefined) plain["host"] = authority
-  for (const name of Object.keys(headers)) {
+  Object.keys(headers).forEach((name) => {
     const text = only(headers[name])
     if (text !== undefined && !name.startsWith(":")) plain[name] = text
-  }
+  })
   return plain
 }
