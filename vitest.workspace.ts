@@ -1,8 +1,8 @@
-// The test projects: every package that has tests, by name.
+// The test projects.
 //
-// They run in threads that keep their modules, but for three kinds, which run in processes: those of the program and of the
-// examples and some others, which start processes and wait for them; and those that would leave something to the next, each
-// in a process of its own. A project's threads are waited for before the next one's begin, and so are its processes.
+// Most packages are one each, in threads that keep their modules. In processes are `cli`; `processes`, whose tests start processes and
+// wait for them; and what would leave something to the next, each file in a process of its own. A project's threads are waited for
+// before the next one's begin, and so are its processes.
 import { existsSync, readdirSync } from "node:fs"
 import { basename, join } from "node:path"
 

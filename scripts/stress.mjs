@@ -2,8 +2,7 @@
 //
 //   --runs N       how many times; default 5
 //   --busy N       how many busy processes, at a lower priority than the tests (nice 10); default: one for each core
-//   --project P    only the tests of this package; may be given more than once. Default: all
-//   --file F       only test files whose path holds F; may be given more than once. Default: all
+//   --file F       only test files whose path holds F, as packages/core/; may be given more than once. Default: all
 //
 // Prints each run's time and what failed in it. Ends with 1 if anything failed. Needs the build (scripts/setup.mjs).
 import { spawn } from "node:child_process"
@@ -17,7 +16,6 @@ const home = dirname(dirname(fileURLToPath(import.meta.url)))
 const values = Options.parse(import.meta.url, {
   runs: { type: "string" },
   busy: { type: "string" },
-  project: { type: "string", multiple: true, default: [] },
   file: { type: "string", multiple: true, default: [] }
 })
 const runs = values.numberOf("runs", 1, 5)
@@ -36,11 +34,7 @@ process.on("exit", () => rmSync(directory, { recursive: true, force: true }))
 /** Runs the tests once; what failed, each in a few lines. */
 const run = (file) =>
   new Promise((resolve) => {
-    const args = [
-      ...["run", "--reporter=json", `--outputFile=${file}`],
-      ...values.project.flatMap((project) => ["--project", project]),
-      ...values.file
-    ]
+    const args = ["run", "--reporter=json", `--outputFile=${file}`, ...values.file]
     const child = spawn(process.execPath, [join(home, "node_modules", "vitest", "vitest.mjs"), ...args], {
       cwd: home,
       stdio: ["ignore", "ignore", "pipe"]

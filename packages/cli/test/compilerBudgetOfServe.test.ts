@@ -37,11 +37,11 @@ describe("serve", { timeout: 3 * deadline }, () => {
   }
 
   /** That raises the budget, and that restores it, where it is raised: on Node 20 and 22. */
-  const flags: Readonly<Record<string, ReadonlyArray<string>>> = {
+  const budgets: Readonly<Record<string, ReadonlyArray<string>>> = {
     "11.3": ["--interrupt-budget=500000", "--interrupt-budget=67584"],
     "12.4": ["--invocation-count-for-turbofan=10000", "--invocation-count-for-turbofan=3000"]
   }
-  const expected = flags[process.versions.v8.split(".", 2).join(".")] ?? []
+  const expected = budgets[process.versions.v8.split(".", 2).join(".")] ?? []
 
   it("raises it when it listens, and restores V8's own", async () => {
     const { all, first, stderr } = await serving([])

@@ -131,7 +131,7 @@ describe("what changed is near", () => {
 
   it("not for who asked for many names that it may concern, even if it is known", () => {
     const before = begin(2_000)
-    const { namesPerStep } = ServerStream.make({ protocol: "Incremental", typeUrl: undefined }).options
+    const { namesPerStep } = ServerStream.withDefaults({ protocol: "Incremental", typeUrl: undefined })
     for (const [changed, isNear] of [
       [namesPerStep, true],
       [namesPerStep + 1, false]

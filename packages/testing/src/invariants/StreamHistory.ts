@@ -28,7 +28,7 @@ export interface StreamHistory {
   readonly history: History
 }
 
-const { makeBeforeBreak, phaseDeadline } = ServerStreams.make({ protocol: "Incremental", typeUrl: undefined }).options
+const { makeBeforeBreak, phaseDeadline } = ServerStreams.withDefaults({ protocol: "Incremental", typeUrl: undefined })
 const phases: ServerStreams.PhaseOptions = { makeBeforeBreak, phaseDeadline }
 const noBytes = new Uint8Array()
 const assignments = `${ClusterLoadAssignment.typeUrl} `
@@ -147,7 +147,7 @@ export const ofTrace = (trace: Trace): ReadonlyArray<StreamHistory> => {
     const { protocol, typeUrl } = found.stream
     ended.push({
       stream: found.stream,
-      history: { options: { ...ServerStreams.make({ protocol, typeUrl }).options, ttl: true }, steps: found.steps }
+      history: { options: ServerStreams.withDefaults({ protocol, typeUrl, ttl: true }), steps: found.steps }
     })
   }
   const nameFor = ({ client, id }: StreamName) => joined.get(id) ?? groupOf.get(client) ?? ""

@@ -112,9 +112,6 @@ const closeReason = (stream: ServerHttp2Stream, session: Http2Session | undefine
  */
 const pieceLimit = 1024 * 1024
 
-/** Never written: there is a piece at each place. */
-const noBytes = new Uint8Array()
-
 export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
   readonly #reader: LengthPrefixedMessage.Reader<HeldVersionsReader>
   /** Kept here: a closed stream no longer has its session. */
@@ -207,15 +204,16 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
   /** Writes as much of a body as goes at once; the rest stays. After less than that no "drain" might follow. */
   #writeSome(pieces: ReadonlyArray<Uint8Array>): void {
     let room = pieceLimit
-    for (let at = 0; at < pieces.length; at++) {
-      const piece = pieces[at] ?? noBytes
+    let written = 0
+    for (const piece of pieces) {
       this.stream.write(piece.length <= room ? piece : piece.subarray(0, room))
       if (piece.length >= room) {
-        const others = pieces.slice(at + 1)
+        const others = pieces.slice(written + 1)
         this.#rest = piece.length === room ? others : [piece.subarray(room), ...others]
         return
       }
       room -= piece.length
+      written++
     }
     this.#rest = []
   }
