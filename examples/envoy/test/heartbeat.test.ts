@@ -3,7 +3,7 @@ import { ResourceType } from "@effect-xds/proto"
 import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
 import { RuntimeSchema } from "@effect-xds/proto/envoy/service/runtime/v3/rtds"
 import { Snapshot } from "@effect-xds/server"
-import { Waiting } from "@effect-xds/testing"
+import { FreePort, Waiting } from "@effect-xds/testing"
 import { Effect, Exit, Scope } from "effect"
 import { performance } from "node:perf_hooks"
 import { describe, expect } from "vitest"
@@ -151,7 +151,8 @@ describe("Envoy, TTL", () => {
     Effect.gen(function* () {
       const one = yield* Http.upstream("one")
       const lived = yield* Scope.make()
-      const plane = yield* Scope.extend(ControlPlane.serve({ ttl: "always" }), lived)
+      const port = yield* FreePort.any()
+      const plane = yield* Scope.extend(ControlPlane.serve({ ttl: "always", port }), lived)
       yield* plane.store.set("edge", snapshot(one, { ttl }))
       const started = yield* Effect.all(
         aggregated.map((variant) => start(variant, plane.address)),
@@ -202,7 +203,6 @@ describe("Envoy, TTL", () => {
 
       // What has no TTL, or has lost it, is not touched.
       for (const { freed } of started) yield* answered(freed, is("one"))
-      const port = Number(plane.address.split(":")[1])
       const again = yield* ControlPlane.serve({ ttl: "always", port })
       yield* again.store.set("edge", snapshot(one, {}))
       yield* Effect.all(

@@ -1,5 +1,6 @@
 import { ResourceType } from "@effect-xds/proto"
 import { SnapshotStore, XdsServer, type ServerEvent } from "@effect-xds/server"
+import { FreePort } from "@effect-xds/testing"
 import { RestServer, RestServerMetrics } from "@effect-xds/transport-rest"
 import { Context, Effect, Exit, Layer, Metric, Scope, Stream } from "effect"
 import { performance } from "node:perf_hooks"
@@ -150,10 +151,11 @@ describe.each(hows)("Envoy, REST, $name", (how) => {
     "goes on without the control plane, and takes its changes when it is back",
     Effect.gen(function* () {
       const lived = yield* Scope.make()
-      const { one, plane, requests, timed, two } = yield* running(how, lived)
+      const port = yield* FreePort.any()
+      const { one, requests, timed, two } = yield* running({ ...how, options: { ...how.options, port } }, lived)
       yield* Scope.close(lived, Exit.void)
       yield* timed("one", Effect.void)
-      const again = yield* serve({ ...how.options, port: Number(plane.address.split(":")[1]) })
+      const again = yield* serve({ ...how.options, port })
       const resources = (name: string) =>
         Edge.resources(how.variant, { weights: { [name]: 1 }, clusters: { one: [one], two: [two] } })
       yield* again.store.set("edge", resources("one"))

@@ -2,12 +2,11 @@
 import type { Client } from "@connectrpc/connect"
 import { createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
+import { FreePort } from "@effect-xds/testing"
 import * as PeerProgram from "@effect-xds/testing/PeerProgram"
 import * as Waiting from "@effect-xds/testing/Waiting"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { once } from "node:events"
-import { createServer } from "node:net"
 import { fileURLToPath } from "node:url"
 import type { Configuration } from "../src/Calls.js"
 import type { LoadBalancerAccumulatedStatsResponse, LoadBalancerStatsResponse } from "../src/Testing.js"
@@ -57,17 +56,6 @@ export interface InteropClient {
   readonly accumulated: Effect.Effect<LoadBalancerAccumulatedStatsResponse>
 }
 
-/** A port that nobody has: the programs do not say which they got. */
-const freePort: Effect.Effect<number> = Effect.promise(async () => {
-  const server = createServer().listen(0)
-  await once(server, "listening")
-  const address = server.address()
-  const port = typeof address === "object" && address !== null ? address.port : 0
-  server.close()
-  await once(server, "close")
-  return port
-})
-
 export const bootstrapOf = (controlPlane: string, id: string): Readonly<Record<string, string>> => ({
   GRPC_XDS_BOOTSTRAP_CONFIG: JSON.stringify({
     xds_servers: [{ server_uri: controlPlane, channel_creds: [{ type: "insecure" }], server_features: ["xds_v3"] }],
@@ -85,7 +73,8 @@ const start = (
   controlPlane: string
 ): Effect.Effect<InteropClient, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const port = yield* freePort
+    // The programs do not say which port they got.
+    const port = yield* FreePort.any()
     const child = yield* Process.start({
       name,
       program,

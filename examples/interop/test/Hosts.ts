@@ -1,5 +1,5 @@
 /** The servers of a scenario, by name: each listens on a port of its own, also when it has been stopped in between. */
-import * as Waiting from "@effect-xds/testing/Waiting"
+import { FreePort } from "@effect-xds/testing"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
@@ -18,10 +18,10 @@ export const start = (names: ReadonlyArray<string>): Effect.Effect<Hosts, never,
     const startOne = (hostname: string) =>
       Effect.gen(function* () {
         const scope = yield* Scope.make()
-        const options = { port: ports.get(hostname) ?? 0, host: "127.0.0.1", hostname, serverId: hostname }
-        // The port may be somebody's for a moment.
-        const port = yield* Waiting.eventually(Scope.extend(TestService.serve(options), scope))
+        const port = ports.get(hostname) ?? (yield* FreePort.any())
         ports.set(hostname, port)
+        const options = { port, host: "127.0.0.1", hostname, serverId: hostname }
+        yield* Effect.orDie(Scope.extend(TestService.serve(options), scope))
         running.set(hostname, scope)
       })
     const stopOne = (hostname: string) =>

@@ -11,6 +11,7 @@ import {
   ClusterLoadAssignmentSchema
 } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { SnapshotStore, XdsServer } from "@effect-xds/server"
+import { FreePort } from "@effect-xds/testing"
 import { eventually } from "@effect-xds/testing/Waiting"
 import { ClientTransport, ServerTransport } from "@effect-xds/transport"
 import { ConnectClient, ConnectServer } from "@effect-xds/transport-connect"
@@ -174,8 +175,8 @@ const overNetwork = (
       )
     let scope = yield* Scope.make()
     yield* Effect.addFinalizer(() => Scope.close(scope, Exit.void))
-    let server = yield* Scope.extend(serve(0), scope)
-    const port = Number(server.address.split(":").at(-1))
+    const port = yield* FreePort.any()
+    let server = yield* Scope.extend(serve(port), scope)
     const client = yield* clientOf(server.address, transport, {
       aggregated,
       protocol: isIncremental ? "Incremental" : "StateOfTheWorld"

@@ -1,7 +1,7 @@
 /** The commands of a client, as processes, towards `serve` as a process and towards files. */
-import { Schema } from "effect"
+import { FreePort } from "@effect-xds/testing"
+import { Effect, Schema } from "effect"
 import { mkdirSync, writeFileSync } from "node:fs"
-import * as Net from "node:net"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { parse, parseAllDocuments } from "yaml"
@@ -189,13 +189,7 @@ describe("watch", () => {
 
   it("goes on when the server is not there yet", { timeout: limit }, async () => {
     const directory = small()
-    // A port that is free now.
-    const port = await new Promise<number>((resolve) => {
-      const listener = Net.createServer().listen(0, "127.0.0.1", () => {
-        const address = listener.address()
-        listener.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0))
-      })
-    })
+    const port = await Effect.runPromise(FreePort.any())
     const watch = effectXds("watch", ...edge, `127.0.0.1:${port}`, "CDS")
     await eventually(() => expect(watch.stderr()).toContain(`no xDS from 127.0.0.1:${port}`))
     const server = effectXds("serve", directory, "--port", String(port), "--no-admin")

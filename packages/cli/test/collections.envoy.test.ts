@@ -1,6 +1,6 @@
 /** Collections of xdstp names (TP1) and the endpoints of a locality (LEDS), as a real Envoy asks for them. */
-import { PeerProgram } from "@effect-xds/testing"
-import { Schema } from "effect"
+import { FreePort, PeerProgram } from "@effect-xds/testing"
+import { Effect, Schema } from "effect"
 import { mkdirSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
@@ -122,7 +122,8 @@ describe.skipIf(envoy._tag === "Missing")(PeerProgram.title("collections in fron
       write("assignments", inline("cart", ports.one), inline("shop", ports.two))
       write("listeners", listener("ingress", "cart"))
       write("clusters", cluster("cart"))
-      const server = await serve(directory)
+      const port = String(await Effect.runPromise(FreePort.any()))
+      const server = await serve(directory, ["--port", port])
       const { admin, get, stderr } = await startEnvoy(withLocators(server.bootstrap), listenerName("ingress"))
       await eventually(async () => expect(await get("/"), stderr()).toBe("one"))
 
@@ -141,7 +142,6 @@ describe.skipIf(envoy._tag === "Missing")(PeerProgram.title("collections in fron
       await server.exit
       write("clusters", cluster("cart"), cluster("shop"))
       write("listeners", listener("ingress", "cart"), listener("second", "shop", "127.0.0.2"))
-      const port = server.grpc.slice(server.grpc.lastIndexOf(":") + 1)
       const serveAgain = () => effectXds("serve", directory, "--port", port, "--rest-port", "0", "--admin-port", "0")
       const again = serveAgain()
       await eventually(async () => expect(await get("/"), again.stderr() + stderr()).toBe("one"))

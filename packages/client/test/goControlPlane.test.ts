@@ -7,7 +7,7 @@ import { ResourceType } from "@effect-xds/proto"
 import { ClientResourceStatus } from "@effect-xds/proto/envoy/admin/v3/config_dump_shared"
 import { type Cluster, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { type Listener, ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
-import { PeerProgram } from "@effect-xds/testing"
+import { FreePort, PeerProgram } from "@effect-xds/testing"
 import { eventually } from "@effect-xds/testing/Waiting"
 import { ConnectClient } from "@effect-xds/transport-connect"
 import { it } from "@effect/vitest"
@@ -139,8 +139,8 @@ describe.each(variants)("XdsClient and go-control-plane, $name", ({ aggregated, 
   test("the server is killed and started again", () =>
     Effect.gen(function* () {
       const resources = { clusters: [cluster("a", "1"), cluster("b", "1")], listeners: [listener("l", "1")] }
-      const first = yield* serve({ version: "1", resources })
-      const { port } = first
+      const port = yield* FreePort.any()
+      const first = yield* serve({ port, version: "1", resources })
       const client = yield* connect(port)
       const all = yield* hear(client.watchAll(clusters))
       const one = yield* hear(client.watch(listeners, "l"))

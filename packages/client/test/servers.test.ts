@@ -7,6 +7,7 @@ import { ResourceType } from "@effect-xds/proto"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
 import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
+import { FreePort } from "@effect-xds/testing"
 import { eventually } from "@effect-xds/testing/Waiting"
 import { ConnectClient, ConnectServer } from "@effect-xds/transport-connect"
 import { describe, expect, it } from "@effect/vitest"
@@ -59,7 +60,8 @@ describe.each(variants)("XdsClient and XdsServer over gRPC, $name", ({ aggregate
       const store = yield* SnapshotStore.makeMemory()
       yield* store.set("edge", { clusters: [cluster("a", "1"), cluster("b", "1")], listeners: [listener("l", "1")] })
       const first = yield* Scope.make()
-      const { port, status } = yield* Scope.extend(serve(0, store), first)
+      const port = yield* FreePort.any()
+      const { status } = yield* Scope.extend(serve(port, store), first)
       const bootstrap = Bootstrap.make({ servers: [`127.0.0.1:${port}`], node: { id: "c1", cluster: "edge" } })
       const context = yield* Layer.build(
         XdsClient.layer({

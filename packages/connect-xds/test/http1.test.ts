@@ -7,7 +7,7 @@ import * as XdsHttpClient from "@effect-xds/connect-xds/XdsHttpClient"
 import { XdsChannels, XdsTransport } from "@effect-xds/connect-xds"
 import { HttpProtocolOptionsSchema } from "@effect-xds/proto/envoy/extensions/upstreams/http/v3/http_protocol_options"
 import { ServerReflection } from "@effect-xds/proto/grpc/reflection/v1/reflection"
-import { Waiting } from "@effect-xds/testing"
+import { FreePort, Waiting } from "@effect-xds/testing"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -168,6 +168,7 @@ describe("HTTP/1.1", () => {
       Effect.gen(function* () {
         const server = yield* Mesh.backend({
           http1: true,
+          port: yield* FreePort.any(),
           onCheck: (name) => (name === "hold" ? new Promise(() => undefined) : undefined)
         })
         const plane = yield* Mesh.ControlPlane

@@ -2,7 +2,7 @@
 import { Code, ConnectError } from "@connectrpc/connect"
 import { Cluster_LbPolicy as LbPolicy } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { HealthStatus } from "@effect-xds/proto/envoy/config/core/v3/health_check"
-import { GrpcListener, Waiting } from "@effect-xds/testing"
+import { FreePort, GrpcListener, Waiting } from "@effect-xds/testing"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -69,7 +69,7 @@ describe("what routes and policies decide", () => {
     "a server that is killed fails no call where the route says that it is tried again; it comes back",
     () =>
       Effect.gen(function* () {
-        const [a, b] = yield* Effect.all([Mesh.backend(), Mesh.backend()])
+        const [a, b] = yield* Effect.all([Mesh.backend(), Mesh.backend({ port: yield* FreePort.any() })])
         const plane = yield* Mesh.ControlPlane
         yield* plane.set({
           ...Mesh.service("shop", a.port, b.port),

@@ -275,15 +275,3 @@ export class Grpcio {
     }
   }
 }
-
-/** A port that is free at all these addresses of loopback, as far as one can know. */
-export const freePort = (address: string): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const server = Net.createServer()
-    server.once("error", reject)
-    server.listen(0, address, () => {
-      const bound = server.address()
-      const port = typeof bound === "object" && bound !== null ? bound.port : 0
-      server.close(() => resolve(port))
-    })
-  })

@@ -1,5 +1,6 @@
 /** A real Envoy and `ClusterMembers` in one world with the same hosts, who are asked after each step. */
 import * as ClusterMetrics from "@effect-xds/discovery-node/ClusterMetrics"
+import { FreePort } from "@effect-xds/testing"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Metric from "effect/Metric"
@@ -21,7 +22,7 @@ import { lines } from "./EnvoyClusters.js"
 import { start as startWorld } from "./EnvoyWorld.js"
 import type { Answer, Answers } from "./NameServer.js"
 import type { Asker } from "./ProbeTargets.js"
-import { freePort, type Grpcio, ProbeTarget } from "./ProbeTargets.js"
+import { type Grpcio, ProbeTarget } from "./ProbeTargets.js"
 
 const askers: ReadonlyArray<Asker> = ["ours", "envoy"]
 
@@ -76,7 +77,7 @@ export const start = (program: string, grpcio?: Grpcio): Effect.Effect<SideBySid
       const net = `127.${1 + (index >> 8)}.${index & 255}`
       const isLetter = (host: string): boolean => /^[a-f]$/.test(host)
       const letterAddress = (host: string): string => `${net}.${host.charCodeAt(0) - 96}`
-      const hostPort = await freePort(letterAddress("a"))
+      const hostPort = await Effect.runPromise(FreePort.any(letterAddress("a")))
       const places: Places = {
         port: hostPort,
         address: (host) => (isLetter(host) ? letterAddress(host) : host.includes(".") ? host : `${host}.${name}.test`)

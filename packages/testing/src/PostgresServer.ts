@@ -10,9 +10,9 @@ import type * as Scope from "effect/Scope"
 import { spawn, spawnSync } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
 import { accessSync, chownSync, constants, cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
+import * as FreePort from "./network/FreePort.js"
 
 /**
  * Error: PostgreSQL does not start.
@@ -48,14 +48,6 @@ const nobody = process.getuid?.() === 0 ? 65_534 : undefined
 const asUser = nobody === undefined ? {} : { uid: nobody, gid: nobody }
 
 const environment = { LC_ALL: "C", PATH: process.env["PATH"] ?? "", TZ: "UTC" }
-
-const freePort = Effect.async<number>((resume) => {
-  const server = createServer()
-  server.listen(0, "127.0.0.1", () => {
-    const address = server.address()
-    server.close(() => resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : 0)))
-  })
-})
 
 /** Memory, where it can be written like a folder. */
 const memory = (): string | undefined => {
@@ -142,7 +134,7 @@ const serverAt = (
   options: Options
 ): Effect.Effect<PostgresServer, PostgresServerError, Scope.Scope> =>
   Effect.gen(function* () {
-    const port = yield* freePort
+    const port = yield* FreePort.any()
     let child: ChildProcess | undefined
     const end = (signal: "SIGKILL" | "SIGINT"): Effect.Effect<void> =>
       Effect.suspend(() => {

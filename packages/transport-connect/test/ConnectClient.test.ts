@@ -1,4 +1,5 @@
 import { ResourceType } from "@effect-xds/proto"
+import { FreePort } from "@effect-xds/testing"
 import { eventually } from "@effect-xds/testing/Waiting"
 import { ClientTransport, Status } from "@effect-xds/transport"
 import * as Certificates from "@effect-xds/testing/Certificates"
@@ -194,7 +195,8 @@ describe("ConnectClient", () => {
   it.scopedLive("says that there is no server, and connects when there is one", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
-      const { address, port } = yield* Scope.extend(serve({}, answering), scope)
+      const port = yield* FreePort.any()
+      const { address } = yield* Scope.extend(serve({ port }, answering), scope)
       const to = yield* channel(address)
       const first = open(to)
       yield* eventually(() => expect(first.heard.opened).toBe(1))

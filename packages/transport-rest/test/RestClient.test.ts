@@ -8,6 +8,7 @@ import {
   ClusterLoadAssignmentSchema
 } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { DiscoveryResponseSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
+import { FreePort } from "@effect-xds/testing"
 import { eventually } from "@effect-xds/testing/Waiting"
 import { ClientTransport } from "@effect-xds/transport"
 import * as Certificates from "@effect-xds/testing/Certificates"
@@ -76,7 +77,8 @@ describe.each(forms)("XdsClient and XdsServer over REST, $name", ({ transport })
   it.scopedLive("subscribe, update, delete, reject, lose the server, miss a name", () =>
     Effect.gen(function* () {
       const first = yield* Scope.make()
-      const { port, status, store } = yield* Scope.extend(serve({ shutdownGrace: 10 }), first)
+      const port = yield* FreePort.any()
+      const { status, store } = yield* Scope.extend(serve({ port, shutdownGrace: 10 }), first)
       yield* store.set("edge", { clusters: [cluster("a", "1"), cluster("b", "1")], endpoints: [assignment("e", 1)] })
       const client = yield* connect(`127.0.0.1:${port}`, transport)
       const all = yield* hearClusters(client)
