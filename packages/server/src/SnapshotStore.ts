@@ -225,8 +225,8 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
       const queue = pendingWrites.get(group)
       const place = queue?.indexOf(pending) ?? -1
       if (queue === undefined || place < 0) return
+      if (queue.length === 1) return void pendingWrites.delete(group)
       queue.splice(place, 1)
-      if (queue.length === 0) pendingWrites.delete(group)
       if (place === 0) queue[0]?.begin?.()
     }
 
@@ -393,7 +393,7 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
             const { over, own } = before
             const api = Snapshot.apiOf(resources, own)
             const removed = remove === undefined ? undefined : Snapshot.keys(remove, api)
-            const labels = Snapshot.versionsByTypeUrl(versions ?? {}, api)
+            const labels = versions === undefined ? undefined : Snapshot.versionsByTypeUrl(versions, api)
             const change = { upsert: resources, remove: removed, versions: labels }
             return resources.length + (removed?.length ?? 0) < Steps.atOnce
               ? Either.map(ResourceGroup.update(own, change), (next) => ({ own: next, over, invalid }))

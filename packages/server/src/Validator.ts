@@ -66,8 +66,8 @@ export interface Options {
   /** The most UTF-16 code units of broken rules reported for one change. Default: 65 536. */
   readonly maxText?: number | undefined
   /**
-   * The most resources remembered as valid, by a digest of 64 bits, so that a resource in many groups is checked once.
-   * Default: 65 536.
+   * The most resources remembered as valid, by a digest of 64 bits, so that a resource in many groups is checked once; small ones
+   * whose bytes show it are not among them, since they are checked as soon. Default: 65 536.
    */
   readonly maxRemembered?: number | undefined
   /** The most group rules reported for one group, or one refused change. Default: 100. */
@@ -150,6 +150,9 @@ const load = Effect.promise(async () => {
   loaded = { rules, toText }
 })
 
+/** Bytes whose rules are checked, where that is sure, in the time that it takes to find out whether they were checked before. */
+const few = 1_024
+
 /** UTF-16 code units of a name in a message. */
 const maxName = 256
 
@@ -179,11 +182,14 @@ class Pass {
   /** Types are loaded at most once in a process, one `Any` within another after the other: then it looks again. */
   readonly inspect: Snapshot.Inspector = (inspected, loop) => {
     const { content, large, resource, type } = inspected
-    if (this.more || this.good.has(resource.fingerprint)) return undefined
+    if (this.more) return undefined
     if (loaded === undefined) return this.after(load, inspected, loop)
     const { rules } = loaded
     const options = { maxFaults: this.faults, off: this.off, now: this.now, isMessage: true }
-    // Of bytes, which clients will see, it mostly takes a look without making the message.
+    // Of bytes, which clients will see, it mostly takes a look without making the message. Of few that is done as soon as what is
+    // remembered is found.
+    if (resource.value.byteLength <= few && rules.breaksNone(type, resource.value, options)) return undefined
+    if (this.good.has(resource.fingerprint)) return undefined
     if (large === undefined) return this.take(rules.attempt(type, resource.value, options), inspected, loop)
     const work = rules.attemptInSteps(type, content, options, large)
     return Effect.flatMap(Slice.steps(loop, work), (result) => this.take(result, inspected, loop) ?? Effect.void)

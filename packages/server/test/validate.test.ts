@@ -195,12 +195,12 @@ describe("a store", () => {
     })
   )
 
-  it.effect("looks at a resource once, in however many groups it is", () =>
+  it.effect("looks at a resource of more than some bytes once, in however many groups it is", () =>
     Effect.gen(function* () {
       const validator = Validator.make()
       let looked = 0
       const watched = (): Snapshot.Item => {
-        const value = toBinary(ClusterSchema, cluster("a"))
+        const value = toBinary(ClusterSchema, { ...cluster("a"), altStatName: "x".repeat(2_000) })
         const { byteLength } = value
         Object.defineProperty(value, "byteLength", { get: () => (looked++, byteLength) })
         return Snapshot.resource({ typeUrl: ResourceType.Cluster.typeUrl, name: "a", value }, { keepBytes: true })

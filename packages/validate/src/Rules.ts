@@ -118,12 +118,12 @@ export const check = <Desc extends DescMessage>(
 // Only generated types get in here: there are as many as Envoy's API has. `undefined`: it is no message, but an enum or a service.
 const loaded = new Map<string, DescMessage | undefined>()
 
-/** A check that has begun; the names of types of `Any`s that are known and not loaded are put into `missing`. */
-const begun = (options: Options | undefined, now: number, missing: Set<string>): Report => {
+/** A check that has begun; `miss` is told the names of types of `Any`s that are known and not loaded. */
+const begun = (options: Options | undefined, now: number, miss: (name: string) => void): Report => {
   const typeOf: TypeOf = (typeUrl) => {
     const name = TypeRegistry.typeName(typeUrl)
     const type = options?.registry?.getMessage(name) ?? loaded.get(name)
-    if (type === undefined && !loaded.has(name) && TypeRegistry.has(name)) missing.add(name)
+    if (type === undefined && !loaded.has(name) && TypeRegistry.has(name)) miss(name)
     return type
   }
   return reportOf(options, options?.insideAny === false ? unknown : typeOf, now)
@@ -138,7 +138,7 @@ const withTypes = (
     const now = yield* Clock.currentTimeMillis
     for (;;) {
       const missing = new Set<string>()
-      const report = begun(options, now, missing)
+      const report = begun(options, now, (name) => void missing.add(name))
       yield* Turns.toEnd(guardedInSteps(report, run(report)), new Turns.Pace(), perStep)
       if (missing.size === 0) return report
       yield* loadTypes(missing)
@@ -169,6 +169,23 @@ const answerOf = (report: Report, missing: ReadonlySet<string>): Result | Readon
   missing.size > 0 ? missing : resultOf(report)
 
 /**
+ * Whether the bytes of a message break no rule, for sure. `false` says nothing: then {@link attempt} tells. It takes a fraction of that.
+ * Never throws.
+ *
+ * @param options with `now`, in milliseconds, for rules relative to now
+ * @since 0.1.0
+ */
+export const breaksNone = (
+  type: DescMessage,
+  value: Uint8Array,
+  options: Options & { readonly now: number }
+): boolean => {
+  let isMissing = false
+  const report = begun(options, options.now, () => (isMissing = true))
+  return EncodedRules.pass(type, value, report, options.isMessage) && !isMissing
+}
+
+/**
  * Checks a message, or the bytes of one, and what its `Any`s hold, at once: for those who check thousands. What is given back in
  * place of a result are the names of types that have to be loaded first, with {@link loadTypes}: then try again. Never throws.
  *
@@ -181,12 +198,13 @@ export const attempt = (
   options: Options & { readonly now: number }
 ): Result | ReadonlySet<string> => {
   const missing = new Set<string>()
+  const miss = (name: string) => void missing.add(name)
   if (value instanceof Uint8Array) {
-    const sure = begun(options, options.now, missing)
+    const sure = begun(options, options.now, miss)
     if (EncodedRules.pass(type, value, sure, options.isMessage)) return answerOf(sure, missing)
     missing.clear()
   }
-  const report = begun(options, options.now, missing)
+  const report = begun(options, options.now, miss)
   guarded(report, () => {
     if (value instanceof Uint8Array) MessageRules.decoded(type, value, report)
     else MessageRules.of(type).check(value, report)
@@ -207,7 +225,7 @@ export const attemptInSteps = function* (
   large?: MessageSteps.Large
 ): MessageSteps.Steps<Result | ReadonlySet<string>> {
   const missing = new Set<string>()
-  const report = begun(options, options.now, missing)
+  const report = begun(options, options.now, (name) => void missing.add(name))
   yield* guardedInSteps(
     report,
     value instanceof Uint8Array

@@ -1,4 +1,4 @@
-import { create, createRegistry, fromBinary, toBinary } from "@bufbuild/protobuf"
+import { create, createRegistry, type DescMessage, fromBinary, toBinary } from "@bufbuild/protobuf"
 import { type Any, anyPack, AnySchema, DurationSchema } from "@bufbuild/protobuf/wkt"
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire"
 import { ResourceType, TypeRegistry } from "@effect-xds/proto"
@@ -307,6 +307,29 @@ describe("what is checked at once", () => {
           `typed_config[${HttpConnectionManagerSchema.typeName}].stat_prefix string.min_len`
         )
       }
+    })
+  )
+
+  it.effect("breaks no rule for sure, or is not known to: also where a type is not loaded", () =>
+    Effect.gen(function* () {
+      // No other test loads it.
+      const typeUrl = "type.googleapis.com/envoy.extensions.quic.crypto_stream.v3.CryptoServerStreamConfig"
+      const rarely = { typeUrl, value: new Uint8Array() }
+      const encoded = (name: string) =>
+        toBinary(TypedExtensionConfigSchema, create(TypedExtensionConfigSchema, { name, typedConfig: rarely }))
+      const isSure = (type: DescMessage, value: Uint8Array) => Rules.breaksNone(type, value, { now: 0 })
+      expect(isSure(TypedExtensionConfigSchema, encoded("e"))).toBe(false)
+      const missing = Rules.attempt(TypedExtensionConfigSchema, encoded("e"), { now: 0 })
+      expect(missing).toEqual(new Set([typeUrl.slice(typeUrl.indexOf("/") + 1)]))
+      yield* Rules.loadTypes("faults" in missing ? [] : missing)
+      expect(isSure(TypedExtensionConfigSchema, encoded("e"))).toBe(true)
+      expect(isSure(TypedExtensionConfigSchema, encoded(""))).toBe(false)
+
+      const cluster = (seconds: bigint) =>
+        toBinary(ClusterSchema, create(ClusterSchema, { name: "a", connectTimeout: { seconds } }))
+      expect(isSure(ClusterSchema, cluster(5n))).toBe(true)
+      expect(isSure(ClusterSchema, cluster(-5n))).toBe(false)
+      expect(isSure(ClusterSchema, new Uint8Array([0xff]))).toBe(false)
     })
   )
 

@@ -154,7 +154,8 @@ export const withChange = ({ blocks, logged, recent }: ChangeLog, entry: LogEntr
 /** Blocks without their oldest changes, within the bounds. */
 const shortened = (blocks: ChangeLog["blocks"], names: number, most: number): Omit<ChangeLog, "recent"> => {
   let logged = names
-  let count = blocks.reduce((sum, { length }) => sum + length, 0)
+  let count = 0
+  for (const { length } of blocks) count += length
   /** The first block that is kept, and what is dropped of it. */
   let first = 0
   let drop = 0
@@ -166,6 +167,8 @@ const shortened = (blocks: ChangeLog["blocks"], names: number, most: number): Om
     first++
     drop = 0
   }
-  const [oldest = [], ...others] = blocks.slice(first)
-  return { blocks: [drop === 0 ? oldest : oldest.slice(drop), ...others], logged }
+  const kept = blocks.slice(first)
+  const [oldest] = kept
+  if (drop > 0 && oldest !== undefined) kept[0] = oldest.slice(drop)
+  return { blocks: kept, logged }
 }

@@ -300,8 +300,8 @@ export const update = (self: ResourceGroup, change: Change): Either.Either<Resou
     const duplicate = sorted.add(resource)
     if (duplicate !== undefined) return Either.left(duplicate)
   }
-  const removals = new Map<string, Array<string>>()
-  for (const key of change.remove ?? []) removeFrom(removals, key)
+  let removals: Map<string, Array<string>> | undefined
+  for (const key of change.remove ?? []) removeFrom((removals ??= new Map<string, Array<string>>()), key)
   const draft = new Draft(self, sorted.types, removals, change.versions)
   for (const typeUrl of draft.typeUrls) {
     const after = ResourceSet.updateByName(set(self, typeUrl), draft.changeOf(typeUrl))
@@ -354,17 +354,18 @@ class Draft {
   constructor(
     private readonly self: ResourceGroup,
     private readonly upserts: ReadonlyMap<string, ReadonlyMap<string, Resource>>,
-    private readonly removals: ReadonlyMap<string, ReadonlyArray<string>>,
+    private readonly removals: ReadonlyMap<string, ReadonlyArray<string>> | undefined,
     private readonly versions = noVersions
   ) {
     this.#sets = new Map(self.sets)
-    this.typeUrls = new Set([...upserts.keys(), ...removals.keys(), ...Object.keys(versions)])
+    const others = [...(removals?.keys() ?? []), ...Object.keys(versions)]
+    this.typeUrls = others.length === 0 ? upserts.keys() : new Set([...upserts.keys(), ...others])
   }
 
   changeOf(typeUrl: string): ResourceSet.NamedChange {
     return {
       upsert: this.upserts.get(typeUrl) ?? noResources,
-      remove: this.removals.get(typeUrl),
+      remove: this.removals?.get(typeUrl),
       version: this.versions[typeUrl]
     }
   }

@@ -65,20 +65,27 @@ const sameList = (left: ReadonlyArray<string>, right: ReadonlyArray<string>): bo
 
 const noAliases: ReadonlyArray<string> = []
 
+const noPlaces: ReadonlyMap<Resource.Resource, string> = new Map()
+
 /** Node's hash, in a fraction of the time of the platform's. */
 const hasher = new Digest.Hasher((bytes) => hash("sha256", bytes))
 
 /** Encodes resources one after the other. */
 class Encoding implements EncodedSnapshot {
   readonly resources: Array<Resource.Resource> = []
-  readonly places = new Map<Resource.Resource, string>()
-  private readonly varied = new Map<string, Varied>()
+  // Most snapshots are one small resource of a change, without any.
+  private placed: Map<Resource.Resource, string> | undefined
+  private varied: Map<string, Varied> | undefined
 
   constructor(
     private readonly held: ResourceGroup.ResourceGroup,
     private readonly inspect: Inspector | undefined,
     private readonly loop: EventLoop.Service
   ) {}
+
+  get places(): ReadonlyMap<Resource.Resource, string> {
+    return this.placed ?? noPlaces
+  }
 
   /** One more. This runs for every resource of every snapshot: `undefined` if there is nothing to wait for and no error. */
   add(entry: Slots.Slotted): Effect.Effect<void, SnapshotError> | undefined {
@@ -131,30 +138,28 @@ class Encoding implements EncodedSnapshot {
     if (options.ttl !== undefined && (ttl === undefined || !Duration.isFinite(ttl))) {
       return fail("Invalid", name, `the TTL is not a finite duration; leave it out for a resource that stays`)
     }
-    const made = {
-      aliases: options.aliases ?? noAliases,
-      version: options.version,
-      ttl: ttl === undefined ? undefined : Duration.toMillis(ttl)
-    }
-    const { constraints } = options
+    const { constraints, version } = options
+    const aliases = options.aliases ?? noAliases
+    const milliseconds = ttl === undefined ? undefined : Duration.toMillis(ttl)
     const old = constraints === undefined ? ResourceGroup.get(this.held, { typeUrl, name }) : undefined
     if (
       old !== undefined &&
-      old.ttl === made.ttl &&
-      old.version === (made.version ?? old.fingerprint) &&
-      sameList(old.aliases, made.aliases) &&
+      old.ttl === milliseconds &&
+      old.version === (version ?? old.fingerprint) &&
+      sameList(old.aliases, aliases) &&
       sameBytes(old.value, encoded)
     ) {
       return this.put(old, place)
     }
     // The caller's bytes are copied unless they are to be kept: they may change, or be a view into a much larger buffer.
     const keepBytes = options.keepBytes === true
-    const result = Resource.make({ typeUrl, name, value: encoded, keepBytes, ...made }, hasher)
+    const made = { typeUrl, name, value: encoded, keepBytes, aliases, version, ttl: milliseconds }
+    const result = Resource.make(made, hasher)
     if (Either.isLeft(result)) return fail("Invalid", name, result.left.reason)
     const { value } = result.right
     if (constraints === undefined) this.put(result.right, place)
-    else if (made.aliases.length > 0) return fail("Invalid", name, "a variant has no aliases; leave them out")
-    else if (this.vary(result.right, { ...made, constraints, value }, place)) return undefined
+    else if (aliases.length > 0) return fail("Invalid", name, "a variant has no aliases; leave them out")
+    else if (this.vary(result.right, { version, ttl: milliseconds, constraints, value }, place)) return undefined
     const type = SourceContent.schema(typeUrl)
     if (type === undefined) return undefined
     const content = "$typeName" in source && !SourceContent.isAny(source) ? source : value
@@ -163,12 +168,13 @@ class Encoding implements EncodedSnapshot {
 
   private put(resource: Resource.Resource, place: string | undefined): undefined {
     this.resources.push(resource)
-    if (place !== undefined) this.places.set(resource, place)
+    if (place !== undefined) (this.placed ??= new Map()).set(resource, place)
   }
 
   /** One more variant. Whether there is such a one already, which was inspected. */
   private vary({ fingerprint, name, typeUrl }: Resource.Resource, input: Variants.Input, place: string | undefined) {
     const key = `${typeUrl} ${name}`
+    this.varied ??= new Map()
     const varied = this.varied.get(key) ?? { typeUrl, name, inputs: [], place }
     varied.inputs.push(input)
     this.varied.set(key, varied)
@@ -178,6 +184,7 @@ class Encoding implements EncodedSnapshot {
 
   /** After the last one: variants of a name are one resource. */
   end(): SnapshotError | undefined {
+    if (this.varied === undefined) return undefined
     for (const { inputs, name, place, typeUrl } of this.varied.values()) {
       const made = Variants.make({ typeUrl, name }, inputs, hasher)
       if (Either.isLeft(made)) {
@@ -228,9 +235,10 @@ export const encodeOn = (
   const encoding = new Encoding(held, inspect, loop)
   let next = 0
   const go = (): Effect.Effect<EncodedSnapshot, SnapshotError> => {
-    const slice = Slice.slice(loop)
+    // A change of one resource needs no slice.
+    const slice = entries.length === 1 ? undefined : Slice.slice(loop)
     for (let entry = entries[next++]; entry !== undefined; entry = entries[next++]) {
-      const wait = encoding.add(entry) ?? (slice.isOver() ? Slice.breathe(loop) : undefined)
+      const wait = encoding.add(entry) ?? (slice?.isOver() === true ? Slice.breathe(loop) : undefined)
       if (wait !== undefined) return Effect.flatMap(wait, go)
     }
     return encoding.end() ?? Exit.succeed(encoding)

@@ -160,9 +160,11 @@ const slotted = (item: Item, expected: ResourceType.ResourceType | undefined): S
  */
 export const entries = (resources: Resources): ReadonlyArray<Slotted> => {
   const all: Array<Slotted> = []
-  for (const slot of slots) {
-    for (const item of resources[slot] ?? []) all.push(slotted(item, slotTypes[slot]))
+  const put = (items: Iterable<Item> | undefined, expected: ResourceType.ResourceType | undefined): void => {
+    // Of ten properties a small change has one.
+    if (items !== undefined) for (const item of items) all.push(slotted(item, expected))
   }
-  for (const item of resources.resources ?? []) all.push(slotted(item, undefined))
+  for (const slot of slots) put(resources[slot], slotTypes[slot])
+  put(resources.resources, undefined)
   return all
 }
