@@ -3,8 +3,9 @@
  * [--names 100] [--changes 50] [--coming 100] [--burst 0]`): one process with many connections for a long time. Each has a stream
  * that asks for `--names` clusters (0: for all, by the wildcard), and 20 of them ask for all and are watched. Clients come and go and
  * clusters change all the while. With `--burst`, in the middle of the time so many changes are made at once: all streams fall behind,
- * and must catch up. Each minute: the CPU of the server, its memory, and how far the slowest watched stream was behind; in the end the
- * open files, when all clients have left. Ends with 1 if a target is missed, and at once if a stream is gone.
+ * and must catch up. Each minute: the CPU of the server, beside that of a fixed piece of work (the yardstick), which says how quick the
+ * machine was; its memory, and how far the slowest watched stream was behind; in the end the open files, when all clients have left.
+ * Ends with 1 if a target is missed, and at once if a stream is gone.
  */
 import { setTimeout } from "node:timers/promises"
 import { parseArgs } from "node:util"
@@ -14,6 +15,7 @@ import * as Fixtures from "./Fixtures.js"
 import * as GoPrograms from "./GoPrograms.js"
 import { type Arrivals, Load } from "./Load.js"
 import { load as systemLoad, machine } from "./Machine.js"
+import { Yardstick } from "./Yardstick.js"
 
 const { values } = parseArgs({
   options: {
@@ -138,7 +140,16 @@ await bench.with("ours", { ...setup, streams: staying, connections: staying }, a
         if (next > performance.now()) await setTimeout(next - performance.now())
       }
     }
+    const yardstick = new Yardstick()
+    const measuring = async (): Promise<void> => {
+      while (!isOver()) {
+        yardstick.measure()
+        await setTimeout(Math.min(2_000, Math.max(0, end - performance.now())))
+      }
+    }
     const cpus: Array<number> = []
+    /** The same, as multiples of a fixed piece of work in each second. */
+    const scaled: Array<number> = []
     const resident: Array<number> = []
     const behind: Array<number> = []
     /** When all watched streams had a change, in nanoseconds since 1970; `undefined`: not yet. */
@@ -186,27 +197,31 @@ await bench.with("ours", { ...setup, streams: staying, connections: staying }, a
         at = performance.now()
         const late = await slowest(from)
         from = made.length
+        const unit = yardstick.median() ?? Number.NaN
         cpus.push(load)
+        scaled.push((1_000 * load) / unit)
         resident.push(server.residentBytes())
         behind.push(late)
         say(
-          `minute ${cpus.length}: ${(100 * load).toFixed(0)} % of a core, ${megabytes(server.residentBytes())}, slowest stream ` +
+          `minute ${cpus.length}: ${(100 * load).toFixed(0)} % of a core (yardstick ${unit.toFixed(1)} ms), ${megabytes(server.residentBytes())}, slowest stream ` +
             `${late.toFixed(0)} ms behind, ${made.length} changes, ${served} clients came and went, ${server.openFiles()} open files`
         )
       }
     }
-    await Promise.all([changing(), visiting(guests[0], 0), visiting(guests[1], 1_000), watching()])
+    await Promise.all([changing(), visiting(guests[0], 0), visiting(guests[1], 1_000), measuring(), watching()])
 
     const arrivals = await watcher.latencies()
     await Promise.all([crowd.close(), watcher.close()])
     await server.quietCpuMilliseconds()
     const files = server.openFiles()
     const [before, after] = [mean(third(cpus, 0)), mean(third(cpus, 2))]
+    const [units, unitsThen] = [mean(third(scaled, 0)), mean(third(scaled, 2))]
     const [held, heldThen] = [mean(third(resident, 0)), mean(third(resident, 2))]
     const most = Math.max(...behind)
     say(
-      `CPU ${(100 * before).toFixed(0)} % in the first third, ${(100 * after).toFixed(0)} % in the last; ` +
-        judged(after <= 1.1 * before, "at most 1.1 × the first")
+      `CPU ${(100 * before).toFixed(0)} % in the first third, ${(100 * after).toFixed(0)} % in the last, ` +
+        `${(unitsThen / units).toFixed(2)} × by the yardstick; ` +
+        judged(unitsThen <= 1.1 * units, "at most 1.1 × the first, by the yardstick")
     )
     say(
       `memory ${megabytes(held)} in the first third, ${megabytes(heldThen)} in the last; ` +

@@ -4,6 +4,7 @@ import type * as CommandExecutor from "@effect/platform/CommandExecutor"
 import type * as PlatformError from "@effect/platform/Error"
 import { XdsClient } from "@effect-xds/client"
 import { ResourceType } from "@effect-xds/proto"
+import * as FreePort from "@effect-xds/testing/network/FreePort"
 import * as Console from "effect/Console"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -77,7 +78,8 @@ export const run = <E>(
           onTimeout: () => new NotSeen({ what, instead: "the picture above" })
         })
       )
-    const { address, kill, next } = yield* startControlPlane("0", edge)
+    const port = String(yield* FreePort.any())
+    const { address, kill, next } = yield* startControlPlane(port, edge)
 
     const story = Effect.gen(function* () {
       yield* title(`1  A control plane serves on ${address}. The client watches its listener "ingress".`)
@@ -112,7 +114,7 @@ export const run = <E>(
       yield* until("the loss", has(trouble))
 
       yield* title("8  It is started again. Nothing was lost.")
-      yield* startControlPlane(address.slice(address.lastIndexOf(":") + 1), edge)
+      yield* startControlPlane(port, edge)
       yield* until("the picture of step 6", (picture) => picture === before)
 
       yield* title("9  All goes to green. Nothing leads to blue any more, and its watches end.")

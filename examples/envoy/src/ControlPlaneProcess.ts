@@ -2,6 +2,7 @@
 import type * as PlatformError from "@effect/platform/Error"
 import type * as CommandExecutor from "@effect/platform/CommandExecutor"
 import * as FileSystem from "@effect/platform/FileSystem"
+import * as FreePort from "@effect-xds/testing/network/FreePort"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { join } from "node:path"
@@ -42,7 +43,7 @@ export const make = (
     const file = join(directory, "edge.json")
     let child: ChildProcess.ChildProcess | undefined
     let lines: Array<string> = []
-    let port = "0"
+    const port = String(yield* FreePort.any())
 
     const line = (what: string, pattern: RegExp) =>
       Wait.until({
@@ -66,7 +67,6 @@ export const make = (
         })
         child = started
         const serving = yield* Effect.raceFirst(line("where it serves", /^serving /), started.crash)
-        port = serving.slice(serving.lastIndexOf(":") + 1)
         return serving.slice("serving ".length)
       }),
       kill: Effect.suspend(() => child?.kill ?? Effect.void),

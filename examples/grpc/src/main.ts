@@ -10,6 +10,7 @@ import * as FileSystem from "@effect/platform/FileSystem"
 import * as NodeContext from "@effect/platform-node/NodeContext"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeStream from "@effect/platform-node/NodeStream"
+import * as FreePort from "@effect-xds/testing/network/FreePort"
 import * as Cause from "effect/Cause"
 import * as Console from "effect/Console"
 import * as Data from "effect/Data"
@@ -49,9 +50,11 @@ const timed = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
 class ControlPlane {
   private child: ChildProcess.ChildProcess | undefined
   private lines: Array<string> = []
-  private port = 0
 
-  constructor(private readonly file: string) {}
+  constructor(
+    private readonly file: string,
+    private readonly port: number
+  ) {}
 
   /** Starts it and waits until it serves. */
   readonly start = Effect.gen(this, function* () {
@@ -63,9 +66,7 @@ class ControlPlane {
       onLine: (line) => this.lines.push(line)
     })
     this.child = child
-    const address = yield* this.line("it to serve", /^serving (\S+)$/)
-    this.port = Number(address.slice(address.lastIndexOf(":") + 1))
-    return address
+    return yield* this.line("it to serve", /^serving (\S+)$/)
   })
 
   /** SIGKILL: it can tell nobody. */
@@ -159,7 +160,7 @@ const demo: Effect.Effect<void, Failure, Scope.Scope | FileSystem.FileSystem | C
     }
 
     yield* publish(catalog)
-    const controlPlane = new ControlPlane(file)
+    const controlPlane = new ControlPlane(file, yield* FreePort.any())
     const address = yield* controlPlane.start
     const traffic = new Traffic()
     const client = yield* startClient(address, traffic)
