@@ -1,4 +1,5 @@
 /** Servers on loopback for probes to meet, each with its sockets, closed with the scope. */
+import { FreePort } from "@effect-xds/testing"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -75,13 +76,8 @@ export const http2 = (
   return listen(server)
 }
 
-/** A port at which nobody listens. */
-export const nobody: Effect.Effect<string> = Effect.scoped(
-  Effect.map(
-    tcp(() => undefined),
-    ({ address }) => address
-  )
-)
+/** An address at which nobody listens. */
+export const nobody: Effect.Effect<string> = Effect.map(FreePort.any(), (port) => `127.0.0.1:${port}`)
 
 /** Something that happens once. */
 export const once = (): { readonly happen: () => void; readonly happened: Effect.Effect<void> } => {

@@ -118,6 +118,9 @@ const silent = Symbol("silent")
 
 type Held = Entry | typeof silent | undefined
 
+/** Those that refer to one resource: most often one, which takes no set. */
+type Referrers = Entry | Set<Entry>
+
 interface Claimed {
   readonly claim: Claim
   readonly entry: Entry
@@ -191,7 +194,7 @@ export class GroupIndex {
   readonly #cache: FactsCache
   readonly #held = new ByKey<Entry | typeof silent>()
   /** The resources that refer to one, whether it is there or not. */
-  #referrers: ByKey<Set<Entry>> | undefined
+  #referrers: ByKey<Referrers> | undefined
   #claims: Map<string, Array<Claimed>> | undefined
   /** Resources with faults. */
   readonly #broken = new FirstInOrder<Entry>()
@@ -264,7 +267,9 @@ export class GroupIndex {
 
   /** A resource that is not in the index came or went. */
   touch(resource: Key): void {
-    for (const entry of this.#referrers?.get(resource) ?? []) this.#touch(entry)
+    const known = this.#referrers?.get(resource)
+    if (known instanceof Set) for (const entry of known) this.#touch(entry)
+    else if (known !== undefined) this.#touch(known)
   }
 
   /** What is elsewhere is other than before in ways that are not known. */
@@ -369,8 +374,8 @@ export class GroupIndex {
     for (const reference of references) {
       this.#referrers ??= new ByKey()
       const known = this.#referrers.get(reference)
-      if (known === undefined) this.#referrers.set(reference, new Set([entry]))
-      else known.add(entry)
+      if (known instanceof Set) known.add(entry)
+      else if (known !== entry) this.#referrers.set(reference, known === undefined ? entry : new Set([known, entry]))
     }
     for (const claim of claims) {
       this.#claims ??= new Map()
@@ -393,8 +398,8 @@ export class GroupIndex {
   #unlink(entry: Entry): void {
     for (const reference of entry.facts.references) {
       const known = this.#referrers?.get(reference)
-      known?.delete(entry)
-      if (known?.size === 0) this.#referrers?.delete(reference)
+      if (known === entry || (known instanceof Set && known.delete(entry) && known.size === 0))
+        this.#referrers?.delete(reference)
     }
     for (const { key } of entry.facts.claims) {
       const claimed = this.#claims?.get(key)
@@ -421,11 +426,20 @@ export class GroupIndex {
       if (rule === undefined || this.#off.has(ruleName)) return
       if (ofGrpcAlone.has(ruleName) && this.#reached?.has(entry) !== true) return
       found ??= []
-      const fault = { rule: ruleName, severity: rule.severity, typeUrl, name, path, problem }
-      found.push(to === undefined ? fault : { ...fault, to: { typeUrl: to.typeUrl, name: to.name } })
+      const { severity } = rule
+      // Field by field: in Node 20 each copy of a spread object may have a shape of its own, which takes more than the object.
+      found.push(
+        to === undefined
+          ? { rule: ruleName, severity, typeUrl, name, path, problem }
+          : { rule: ruleName, severity, typeUrl, name, path, problem, to: { typeUrl: to.typeUrl, name: to.name } }
+      )
     }
     for (const each of facts.faults) add(each)
-    for (const reference of facts.references) if (!this.#isThere(reference)) add(reference, reference)
+    for (const reference of facts.references) {
+      if (this.#isThere(reference)) continue
+      const { path, rule } = reference
+      add({ rule, path, problem: ResourceFacts.problemOf(reference) }, reference)
+    }
     for (const claim of facts.claims) {
       const first = this.#claims?.get(claim.key)?.[0]
       if (first !== undefined && first.claim !== claim) add(claim)

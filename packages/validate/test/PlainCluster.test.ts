@@ -11,7 +11,6 @@ import {
 import { OutlierDetectionSchema } from "@effect-xds/proto/envoy/config/cluster/v3/outlier_detection"
 import * as MessageBytes from "@effect-xds/proto/MessageBytes"
 import { describe, expect, it } from "vitest"
-import { Site } from "../src/internal/group/Facts.js"
 import { FactsCache } from "../src/internal/group/FactsReader.js"
 import { read } from "../src/internal/group/PlainCluster.js"
 import * as RandomMessage from "./RandomMessage.js"
@@ -29,9 +28,9 @@ const wholeFacts = (value: Uint8Array) => {
 
 /** What is seen from the bytes; `undefined`: it is not plain. */
 const plainFacts = (value: Uint8Array, name = "a") => {
-  const site = new Site()
-  if (!read(name, value, site)) return undefined
-  const { claims, faults, isForGrpc, references } = site.facts()
+  const facts = read(name, value)
+  if (facts === undefined) return undefined
+  const { claims, faults, isForGrpc, references } = facts
   return { claims, faults, isForGrpc, references }
 }
 

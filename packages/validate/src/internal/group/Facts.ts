@@ -11,8 +11,8 @@ export interface Found {
   readonly problem: string
 }
 
-/** Something of another resource that must be there. */
-export interface Reference extends Found {
+/** Something of another resource that must be there; {@link problemOf} is told where it is not. */
+export interface Reference extends Omit<Found, "problem"> {
   readonly typeUrl: string
   readonly name: string
 }
@@ -36,7 +36,7 @@ const isSameFound = (one: Found, other: Found): boolean =>
   one.path === other.path && one.rule === other.rule && one.problem === other.problem
 
 const isSameReference = (one: Reference, other: Reference): boolean =>
-  one.name === other.name && one.typeUrl === other.typeUrl && isSameFound(one, other)
+  one.name === other.name && one.typeUrl === other.typeUrl && one.path === other.path && one.rule === other.rule
 
 const isSameClaim = (one: Claim, other: Claim): boolean => one.key === other.key && isSameFound(one, other)
 
@@ -60,13 +60,31 @@ export const isSame = (one: Facts, other: Facts): boolean =>
   isSameList(one.claims, other.claims, isSameClaim) &&
   isSameList(one.faults, other.faults, isSameFound)
 
-const words: ReadonlyMap<ResourceType.ResourceType, string> = new Map<ResourceType.ResourceType, string>([
-  [ResourceType.Cluster, "cluster"],
-  [ResourceType.ClusterLoadAssignment, "endpoints"],
-  [ResourceType.RouteConfiguration, "route"],
-  [ResourceType.Secret, "secret"],
-  [ResourceType.TypedExtensionConfig, "extension"]
+const words: ReadonlyMap<string, string> = new Map([
+  [ResourceType.Cluster.typeUrl, "cluster"],
+  [ResourceType.ClusterLoadAssignment.typeUrl, "endpoints"],
+  [ResourceType.RouteConfiguration.typeUrl, "route"],
+  [ResourceType.Secret.typeUrl, "secret"],
+  [ResourceType.TypedExtensionConfig.typeUrl, "extension"]
 ])
+
+/** What is wrong with a reference to what is not there. It is not kept with each, since most are there. */
+export const problemOf = ({ name, typeUrl }: Reference): string =>
+  `names ${words.get(typeUrl) ?? ResourceType.shortNameOf(typeUrl)} ${JSON.stringify(name)}, which is not there`
+
+/** Shared: a store keeps what each of its resources says, and most say one thing or nothing. */
+const none: ReadonlyArray<never> = []
+
+const orNone = <A>(found: ReadonlyArray<A>): ReadonlyArray<A> => (found.length === 0 ? none : found)
+
+/** What a message says that refers to something, or to nothing, and says nothing else. */
+export const referring = (reference: Reference | undefined): Facts => ({
+  faults: none,
+  references: reference === undefined ? none : [reference],
+  claims: none,
+  isForGrpc: false,
+  messages: 1
+})
 
 /** More of one resource nobody mends at once; references and claims have no bound but the size of the resource. */
 const maxFaults = 1000
@@ -95,8 +113,7 @@ export class Site {
   refer(rule: string, type: ResourceType.ResourceType, name: string, inside: ReadonlyArray<Segment> = []): void {
     const key = `${rule} ${type.typeUrl} ${name}`
     if (name === "" || this.references.has(key)) return
-    const problem = `names ${words.get(type) ?? type.shortName} ${JSON.stringify(name)}, which is not there`
-    this.references.set(key, { rule, typeUrl: type.typeUrl, name, path: this.pathTo(inside), problem })
+    this.references.set(key, { rule, typeUrl: type.typeUrl, name, path: this.pathTo(inside) })
   }
 
   claim(rule: string, key: string, problem: string, inside: ReadonlyArray<Segment> = []): void {
@@ -111,9 +128,9 @@ export class Site {
 
   facts(): Facts {
     return {
-      faults: this.faults,
-      references: Array.from(this.references.values()),
-      claims: this.claims,
+      faults: orNone(this.faults),
+      references: orNone(Array.from(this.references.values())),
+      claims: orNone(this.claims),
       isForGrpc: this.isForGrpc,
       messages: this.messages
     }

@@ -76,9 +76,7 @@ const readInSteps = function* (type: DescMessage, value: Uint8Array, typeOf: Typ
 const ofPlain = ({ name, typeUrl, value }: Content): Facts | undefined => {
   if (typeUrl === ResourceType.ClusterLoadAssignment.typeUrl)
     return PlainAssignment.isPlain(value) ? nothing : undefined
-  if (typeUrl !== ResourceType.Cluster.typeUrl) return undefined
-  const site = new Site()
-  return PlainCluster.read(name, value, site) ? site.facts() : undefined
+  return typeUrl === ResourceType.Cluster.typeUrl ? PlainCluster.read(name, value) : undefined
 }
 
 /** What variants say. No two of them come to one client, so what one claims the others may have, too: the first one claims it. */

@@ -6,7 +6,7 @@
  */
 import { FieldScan } from "@effect-xds/proto/FieldScan"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
-import type { Site } from "./Facts.js"
+import { type Facts, referring } from "./Facts.js"
 import { delimited, tagOf, varint } from "./Tag.js"
 
 /** The tags of fields that are numbers, and of others. */
@@ -122,23 +122,27 @@ const isPlainField = (bytes: Uint8Array, field: FieldScan, names: Names, probabl
   }
 }
 
+/** Of the rule that is about it, with the paths of the fields that name the endpoints. */
+const toEndpoints = { rule: "endpoints-reference", typeUrl: ResourceType.ClusterLoadAssignment.typeUrl } as const
+const ofName = "name"
+const ofService = "eds_cluster_config.service_name"
+
 /**
- * Reads what the bytes of an `envoy.config.cluster.v3.Cluster` say if it is plain; `false`: it has to be read.
+ * What the bytes of an `envoy.config.cluster.v3.Cluster` say if it is plain; `undefined`: it has to be read.
  *
  * @param probable what its name probably is
  */
-export const read = (probable: string, bytes: Uint8Array, site: Site): boolean => {
+export const read = (probable: string, bytes: Uint8Array): Facts | undefined => {
   const names: Names = { name: "", service: undefined }
   const scan = new FieldScan(bytes)
   let isEds = false
   while (scan.next()) {
-    if (!isPlainField(bytes, scan, names, probable)) return false
+    if (!isPlainField(bytes, scan, names, probable)) return undefined
     isEds ||= scan.number === 2
   }
   const { name, service } = names
-  if (!scan.isSure || !isEds || name === undefined || service === undefined) return false
-  site.messages++
-  const path = service === "" ? ["name"] : ["eds_cluster_config", "service_name"]
-  site.refer("endpoints-reference", ResourceType.ClusterLoadAssignment, service === "" ? name : service, path)
-  return true
+  if (!scan.isSure || !isEds || name === undefined || service === undefined) return undefined
+  const { rule, typeUrl } = toEndpoints
+  if (service !== "") return referring({ rule, path: ofService, typeUrl, name: service })
+  return referring(name === "" ? undefined : { rule, path: ofName, typeUrl, name })
 }
