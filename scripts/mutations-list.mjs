@@ -8330,6 +8330,20 @@ export const mutations = [
     by: "packages/proto/test/MessageReader.test.ts"
   },
   {
+    fault: "messages read at once: what JSON does not have is null",
+    file: "packages/proto/src/internal/EmptyMessage.ts",
+    line: "properties.filter((property) => !isInJson(property))",
+    becomes: "[]",
+    by: "packages/proto/test/MessageReader.test.ts"
+  },
+  {
+    fault: "messages read at once: of many fields they are tables",
+    file: "packages/proto/src/internal/EmptyMessage.ts",
+    line: "const few = 12",
+    becomes: "const few = 1_000",
+    by: "packages/proto/test/MessageReader.test.ts"
+  },
+  {
     fault: "messages read at once: a byte order mark is no part of a text",
     file: "packages/proto/src/internal/MessageReader.ts",
     line: ", { ignoreBOM: true }",

@@ -8,6 +8,8 @@ import { Cluster_DiscoveryType, ClusterSchema } from "@effect-xds/proto/envoy/co
 import { MetadataSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import * as MessageBytes from "@effect-xds/proto/MessageBytes"
 import { expect, it } from "@effect/vitest"
+import { setFlagsFromString } from "node:v8"
+import { runInThisContext } from "node:vm"
 import * as MessageReader from "../src/internal/MessageReader.js"
 import * as MessageWalk from "../src/internal/MessageWalk.js"
 import { mutated, randomOf, write } from "./RandomBytes.js"
@@ -38,7 +40,9 @@ it("arbitrary messages are read as by protobuf-es, nearly all that an encoder wr
         const read = MessageReader.read(schema, written)
         if (read === undefined) continue
         seen.sure++
-        expect(read, `seed ${seed}, ${schema.typeName}`).toStrictEqual(fromBinary(schema, written))
+        const whole = fromBinary(schema, written)
+        expect(read, `seed ${seed}, ${schema.typeName}`).toStrictEqual(whole)
+        expect(Object.keys(read)).toEqual(Object.keys(whole))
       }
     }
   }
@@ -106,6 +110,25 @@ it("a cluster, by hand", () => {
       perConnectionBufferLimitBytes: 0
     })
   )
+})
+
+it("a message of many fields is no table for V8: a client holds thousands, and looks into them", async () => {
+  setFlagsFromString("--allow-natives-syntax")
+  const inV8: unknown = runInThisContext("(message) => %HasFastProperties(message)")
+  const isFast = (message: unknown): unknown =>
+    typeof inV8 === "function" ? Reflect.apply(inV8, undefined, [message]) : undefined
+  // V8 reads it when it is called first.
+  expect(isFast({})).toBe(true)
+  setFlagsFromString("--no-allow-natives-syntax")
+  const bytes = toBinary(ClusterSchema, create(ClusterSchema, { name: "web", connectTimeout: { seconds: 5n } }))
+  expect(isFast(MessageReader.read(ClusterSchema, bytes))).toBe(true)
+  let larger = 0
+  for (const type of ResourceType.all) {
+    const schema = await type.load()
+    expect(isFast(MessageReader.read(schema, new Uint8Array())), schema.typeName).toBe(true)
+    if (schema.members.length > 12) larger++
+  }
+  expect(larger).toBeGreaterThan(3)
 })
 
 it("★ numbers of any length that stand for one", () => {

@@ -31,6 +31,7 @@ import {
   valueString,
   valueStruct
 } from "./FieldKind.js"
+import { EmptyMessage } from "./EmptyMessage.js"
 import type { Properties } from "./MessageProperties.js"
 import { setOwn } from "./StructSteps.js"
 
@@ -48,16 +49,8 @@ interface FieldPlan {
   message: Plan | undefined
 }
 
-/** What a message without fields has. */
-interface Property {
-  readonly name: string
-  readonly kind: "constant" | "list" | "map" | "oneof"
-  readonly constant: unknown
-}
-
 interface Plan {
-  readonly typeName: string
-  readonly properties: ReadonlyArray<Property>
+  readonly empty: EmptyMessage
   /** By their numbers. `undefined`: left to protobuf-es. */
   readonly fields: ReadonlyArray<FieldPlan | undefined>
 }
@@ -94,43 +87,7 @@ const makePlan = (schema: DescMessage): Plan => {
     while (fields.length <= field.number) fields.push(undefined)
     fields[field.number] = fieldPlan(field)
   }
-  return { typeName: schema.typeName, properties: schema.members.flatMap(propertyOf), fields }
-}
-
-const propertyOf = (member: DescMessage["members"][number]): ReadonlyArray<Property> => {
-  const { localName: name } = member
-  if (member.kind === "oneof") return [{ name, kind: "oneof", constant: undefined }]
-  switch (member.fieldKind) {
-    case "list":
-    case "map":
-      return [{ name, kind: member.fieldKind, constant: undefined }]
-    case "message":
-      return []
-    case "enum":
-      return [{ name, kind: "constant", constant: member.enum.values[0]?.number }]
-    default:
-      return [{ name, kind: "constant", constant: zeroOf(member.scalar) }]
-  }
-}
-
-const zeroOf = (scalar: ScalarType): unknown => {
-  switch (scalar) {
-    case ScalarType.STRING:
-      return ""
-    case ScalarType.BOOL:
-      return false
-    case ScalarType.BYTES:
-      // ★ protobuf-es has one for all messages of a type, too.
-      return new Uint8Array(0)
-    case ScalarType.INT64:
-    case ScalarType.UINT64:
-    case ScalarType.FIXED64:
-    case ScalarType.SFIXED64:
-    case ScalarType.SINT64:
-      return 0n
-    default:
-      return 0
-  }
+  return { empty: new EmptyMessage(schema), fields }
 }
 
 const fieldPlan = (field: DescField): FieldPlan | undefined => {
@@ -146,30 +103,6 @@ const fieldPlan = (field: DescField): FieldPlan | undefined => {
     schema: message,
     message: undefined
   }
-}
-
-/** A message without fields, as protobuf-es makes it. */
-const empty = ({ properties, typeName }: Plan): Message & Properties => {
-  const message: Message & Properties = { $typeName: typeName }
-  for (let index = 0; index < properties.length; index++) {
-    const property = properties[index]
-    if (property === undefined) continue
-    switch (property.kind) {
-      case "constant":
-        message[property.name] = property.constant
-        break
-      case "list":
-        message[property.name] = []
-        break
-      case "map":
-        message[property.name] = {}
-        break
-      case "oneof":
-        message[property.name] = { case: undefined }
-        break
-    }
-  }
-  return message
 }
 
 /** Says that protobuf-es is to do it. */
@@ -196,7 +129,7 @@ class Reader {
   }
 
   message(plan: Plan, end: number): Message & Properties {
-    const message = empty(plan)
+    const message = plan.empty.make()
     const { fields } = plan
     while (this.#at < end) {
       const tag = this.#number()
