@@ -210,7 +210,7 @@ const localityOf = (
 ): Assignment.Locality => ({
   name,
   weight,
-  endpoints: hosts.map((host) => ({ ...endpointOf(host, weight), member: { cluster, id: host.id } }))
+  endpoints: hosts.map((host) => Endpoint.withMember(endpointOf(host, weight), { cluster, id: host.id }))
 })
 
 /**

@@ -192,14 +192,14 @@ const endpointsOf = (
     endpoints.push({
       ...endpoint,
       host: {
-        ...endpoint.host,
         weight,
         priority,
         locality: locality === undefined ? "" : Localities.nameOf(locality),
         localityWeight,
-        ...(typeof hashKey === "string" ? { hashKey } : {}),
         isCanary: canary === true,
-        healthStatus
+        healthStatus,
+        ...endpoint.host,
+        ...(typeof hashKey === "string" ? { hashKey } : {})
       }
     })
   }
@@ -261,9 +261,9 @@ const endpointOf = (
     additionalAddresses: additional.filter((each) => each !== undefined),
     ...check,
     host: {
-      ...(hostname === "" ? {} : { hostname }),
       checkHostname: healthCheckConfig?.hostname ?? "",
-      isUnchecked: healthCheckConfig?.disableActiveHealthCheck ?? false
+      isUnchecked: healthCheckConfig?.disableActiveHealthCheck ?? false,
+      ...(hostname === "" ? {} : { hostname })
     }
   })
 }

@@ -235,7 +235,17 @@ type Draft = { -readonly [Key in keyof Discovery]: Discovery[Key] } & {
  */
 export const step = (self: Discovery, input: Input, { now }: Context): readonly [Discovery, ReadonlyArray<Output>] => {
   if (input._tag === "Deadline" && now < deadline(self)) return [self, nothing]
-  const draft: Draft = { ...self, outputs: [], now }
+  const draft: Draft = {
+    cluster: self.cluster,
+    isInitialized: self.isInitialized,
+    targets: self.targets,
+    staleAt: self.staleAt,
+    fetchUntil: self.fetchUntil,
+    picked: self.picked,
+    cleanupAt: self.cleanupAt,
+    outputs: [],
+    now
+  }
   const { type } = self.cluster
   switch (input._tag) {
     case "Start":

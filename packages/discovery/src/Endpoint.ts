@@ -52,17 +52,17 @@ export const hostOf = (
   addresses: ReadonlyArray<string> = []
 ): Hosts.Host => {
   if ("pipe" in address) {
-    return Hosts.make(address.pipe, { ...given, id: JSON.stringify([entry, address.pipe]) })
+    return Hosts.make(address.pipe, { id: JSON.stringify([entry, address.pipe]), ...given })
   }
   const { host, port } = address
   const [first = host] = addresses
   const text = withPort(first, port)
   const checkAddress = withPort(checkHost === "" ? first : checkHost, checkPort === 0 ? port : checkPort)
   return Hosts.make(text, {
-    ...given,
     id: JSON.stringify([entry, text, checkAddress]),
     addresses: addresses.length > 1 ? addresses.map((each) => withPort(each, port)) : [text, ...additionalAddresses],
-    checkAddress
+    checkAddress,
+    ...given
   })
 }
 

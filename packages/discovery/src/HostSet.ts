@@ -164,7 +164,13 @@ type Draft = { -readonly [Key in keyof HostSet]: HostSet[Key] } & { readonly out
  * @since 0.1.0
  */
 export const step = (self: HostSet, input: Input): readonly [HostSet, ReadonlyArray<Output>] => {
-  const draft: Draft = { ...self, outputs: [] }
+  const draft: Draft = {
+    settings: self.settings,
+    members: self.members,
+    places: self.places,
+    warming: self.warming,
+    outputs: []
+  }
   switch (input._tag) {
     case "Listed":
       list(draft, input.hosts)

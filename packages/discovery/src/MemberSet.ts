@@ -130,7 +130,16 @@ type Draft = { -readonly [Key in keyof MemberSet]: MemberSet[Key] } & {
  * @since 0.1.0
  */
 export const step = (self: MemberSet, input: Input, context: Context): readonly [MemberSet, ReadonlyArray<Output>] => {
-  const draft: Draft = { ...self, outputs: [], context }
+  const draft: Draft = {
+    cluster: self.cluster,
+    discovery: self.discovery,
+    hosts: self.hosts,
+    outlier: self.outlier,
+    assignment: self.assignment,
+    since: self.since,
+    outputs: [],
+    context
+  }
   switch (input._tag) {
     case "Assignment":
       draft.assignment = input.assignment

@@ -97,7 +97,15 @@ export const step = (
   input: Input,
   context: Sets.Context
 ): readonly [Membership, ReadonlyArray<Output>] => {
-  const draft: Draft = { ...self, outputs: [], context, changed: false }
+  const draft: Draft = {
+    current: self.current,
+    next: self.next,
+    failure: self.failure,
+    generations: self.generations,
+    outputs: [],
+    context,
+    changed: false
+  }
   switch (input._tag) {
     case "Cluster":
       begin(draft, input.cluster)

@@ -224,7 +224,16 @@ const put = (self: Draft, name: string, host: Host): void => {
  */
 export const step = (self: Outlier, input: Input, context: Context): readonly [Outlier, ReadonlyArray<Output>] => {
   if (input._tag === "Deadline" && context.now < deadline(self)) return [self, nothing]
-  const draft: Draft = { ...self, outputs: [], context, drawn: 0 }
+  const draft: Draft = {
+    settings: self.settings,
+    hosts: self.hosts,
+    ejected: self.ejected,
+    places: self.places,
+    intervalFrom: self.intervalFrom,
+    outputs: [],
+    context,
+    drawn: 0
+  }
   switch (input._tag) {
     case "Added":
       add(draft, input.host)

@@ -57,6 +57,23 @@ export interface Member {
 }
 
 /**
+ * An endpoint as a member of a cluster that is looked after.
+ *
+ * @since 0.1.0
+ */
+export const withMember = (self: Endpoint, member: Member): Endpoint => ({
+  addresses: self.addresses,
+  weight: self.weight,
+  locality: self.locality,
+  localityWeight: self.localityWeight,
+  hashKey: self.hashKey,
+  hostname: self.hostname,
+  isEjected: self.isEjected,
+  health: self.health,
+  member
+})
+
+/**
  * An endpoint of addresses alone.
  *
  * @since 0.1.0

@@ -166,7 +166,8 @@ const quiet: ReadonlyArray<Told> = []
 export const step = (self: Tree, input: Input, context: Context): readonly [Tree, ReadonlyArray<Output>] => {
   const connections = new Map(self.connections)
   const isConnected = (address: Address): boolean => connections.get(address)?.state === "READY"
-  const run: Run = { context: { ...context, isConnected }, outputs: [], connections }
+  const { draw, now, rings } = context
+  const run: Run = { context: { now, draw, isConnected, rings }, outputs: [], connections }
   let { exchanged, root } = self
   let said = quiet
   if (input._tag === "Close") {

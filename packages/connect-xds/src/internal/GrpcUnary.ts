@@ -62,9 +62,9 @@ export const make = (options: Options): Transport["unary"] => {
       throw ConnectError.from(cause)
     }
     const reading = { acceptCompression, readMaxBytes, parse }
-    const whole = { ...asked, path, headers: header, isUnary: true, isDuplex: false, isSentAgain: true }
+    const whole = { path, headers: header, isUnary: true, isDuplex: false, isSentAgain: true, ...asked }
     return calls.run(whole, async (attempt, call) => {
-      const fields = header === plain ? { ...plainFields } : Fields.fromHeaders(header)
+      const fields = header === plain ? Fields.copy(plainFields) : Fields.fromHeaders(header)
       calls.tell(call, (name, value) => {
         fields[name] = value
       })

@@ -18,6 +18,7 @@ import { codes } from "@effect-xds/core/protocol/StatusCode"
 import type { Assignment } from "@effect-xds/routing/Assignment"
 import type { Cluster, Profile } from "@effect-xds/routing/Cluster"
 import type { Endpoint, Member } from "@effect-xds/routing/Endpoint"
+import * as Endpoints from "@effect-xds/routing/Endpoint"
 import type * as XdsConfig from "@effect-xds/routing/XdsConfig"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -186,7 +187,8 @@ const passing = (now: Members.Members, listed: Assignment | undefined): Assignme
   for (const { flags, host } of now.all) {
     if (HealthFlags.has(flags, "FAILED_ACTIVE_HC")) continue
     ids.set(host.address, host.id)
-    if (listed === undefined) found.push({ ...Members.endpointOf(host), member: { cluster: now.cluster, id: host.id } })
+    if (listed !== undefined) continue
+    found.push(Endpoints.withMember(Members.endpointOf(host), { cluster: now.cluster, id: host.id }))
   }
   if (listed === undefined) {
     const priorities = found.length === 0 ? [] : [[{ name: "", weight: 1, endpoints: found }]]
@@ -199,7 +201,7 @@ const passing = (now: Members.Members, listed: Assignment | undefined): Assignme
         ...locality,
         endpoints: locality.endpoints.flatMap((endpoint) => {
           const id = ids.get(endpoint.addresses[0] ?? "")
-          return id === undefined ? [] : [{ ...endpoint, member: { cluster: now.cluster, id } }]
+          return id === undefined ? [] : [Endpoints.withMember(endpoint, { cluster: now.cluster, id })]
         })
       }))
     )

@@ -167,7 +167,14 @@ export const policy = define<Config, State>({
     updating: false
   }),
   step: (self, input, { now }) => {
-    const draft: Draft = { ...self, outputs: [] }
+    const draft: Draft = {
+      config: self.config,
+      children: self.children,
+      chosen: self.chosen,
+      said: self.said,
+      updating: self.updating,
+      outputs: []
+    }
     switch (input._tag) {
       case "Config":
         onConfig(draft, input.config, now)
@@ -190,8 +197,8 @@ export const policy = define<Config, State>({
         break
     }
     decide(draft, now)
-    const { outputs, ...next } = draft
-    return [next, outputs]
+    const { children, chosen, config, outputs, said, updating } = draft
+    return [{ config, children, chosen, said, updating }, outputs]
   },
   deadline: ({ children }) => {
     let least = Number.POSITIVE_INFINITY

@@ -46,7 +46,7 @@ export const moved = (self: Subject, from: string): void =>
   self.report.publish(() => ({ _tag: "Moved", client: self.client(), from }))
 
 export const subscribed = (self: Subject, output: Output<"Subscribed">): void =>
-  self.report.publish(() => ({ ...output, client: self.client() }))
+  self.report.publish(() => ({ client: self.client(), ...output }))
 
 /** Names of a request that are visited for one event: some milliseconds of work. */
 const namesLookedAt = 16_384
@@ -90,7 +90,7 @@ export const acked = (
   const tags = XdsServerMetrics.typeTags(output.typeUrl)
   for (const change of since) XdsServerMetrics.changeToAck.unsafeUpdate((now - change.since) / 1000, tags)
   XdsServerMetrics.acks.unsafeUpdate(1, tags)
-  self.report.publish(() => ({ ...output, client: self.client() }))
+  self.report.publish(() => ({ client: self.client(), ...output }))
 }
 
 /** `what`: the rejected response in words, since its version may be unknown. */
@@ -125,7 +125,7 @@ export const ignored = (self: Subject, { error, nonce, reason, typeUrl }: Output
 }
 
 export const waiting = (self: Subject, output: Output<"Waiting">, group: string): void => {
-  self.report.publish(() => ({ ...output, group, client: self.client() }))
+  self.report.publish(() => ({ group, client: self.client(), ...output }))
   self.report.log(
     LogLevel.Warning,
     `Waiting ${group}`,

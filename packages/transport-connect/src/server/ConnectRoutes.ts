@@ -48,7 +48,7 @@ const discoveryCallOf = (context: HandlerContext): Call & { readonly method: Ser
   const { method, ...call } = CallContext.callOf(context.values)
   // Every xDS call has a method.
   if (method === undefined) throw toError(Status.make("INTERNAL", "internal error"))
-  return { ...call, method }
+  return { method, ...call }
 }
 
 /** The generated services. Loading each takes a part of a turn. */

@@ -110,8 +110,25 @@ const breaksAbsent = (field: DescField, empty: unknown): boolean => {
   return report.found.length > 0
 }
 
-const single = { isMany: false, key: undefined, least: 0, most: Infinity } as const
-const many = { ...single, isMany: true } as const
+/** A field of one value. */
+const single = (value: ValuePlan, needed: number): FieldPlan => ({
+  value,
+  needed,
+  isMany: false,
+  key: undefined,
+  least: 0,
+  most: Infinity
+})
+
+/** A list, or a map with a plan for its keys. */
+const many = (
+  value: ValuePlan,
+  needed: number,
+  key: ValuePlan | undefined,
+  { least, most }: Pick<FieldPlan, "least" | "most">
+): FieldPlan => ({ value, needed, isMany: true, key, least, most })
+
+const anyNumber = { least: 0, most: Infinity } as const
 
 const limitsOf = ({ least, most }: ReturnType<typeof CollectionRules.itemsOf>) => ({
   least: Number(least ?? 0),
@@ -120,35 +137,43 @@ const limitsOf = ({ least, most }: ReturnType<typeof CollectionRules.itemsOf>) =
 
 /** `undefined`: it needs no look. */
 const fieldPlan = (field: DescField, needed: number): FieldPlan | undefined => {
-  if (MessageRules.valueOf(field) === undefined) return needed === 0 ? undefined : { ...single, needed, value: skip }
+  if (MessageRules.valueOf(field) === undefined) return needed === 0 ? undefined : single(skip, needed)
   const rules = getOption(field, rulesOption)
   switch (field.fieldKind) {
     case "scalar":
     case "enum":
     case "message":
-      return { ...single, needed, value: valuePlan(rules, field) }
+      return single(valuePlan(rules, field), needed)
     case "list": {
       const own = rules.type.case === "repeated" ? rules.type.value : undefined
-      if (own?.unique === true) return { ...many, needed, value: unsure }
+      if (own?.unique === true) return many(unsure, needed, undefined, anyNumber)
       const limits = limitsOf(CollectionRules.itemsOf(own))
       const value = valuePlan(own?.items, field)
       // Numbers that are not looked at cannot be counted.
       const isCountable = value.kind !== "skip" || field.listKind === "message" || isLong(field.scalar)
-      return { ...many, ...limits, needed, value: isCountable ? value : unsure }
+      return many(isCountable ? value : unsure, needed, undefined, limits)
     }
     case "map": {
       const own = rules.type.case === "map" ? rules.type.value : undefined
       const limits = limitsOf(CollectionRules.pairsOf(own))
       // ★ A key that is there twice is one pair.
       const value = own?.noSparse === true || limits.least > 1 ? unsure : valuePlan(own?.values, field)
-      return { ...many, ...limits, key: keyPlan(own?.keys, field.mapKey), needed, value }
+      return many(value, needed, keyPlan(own?.keys, field.mapKey), limits)
     }
   }
 }
 
-const plain = { scalar: ScalarType.STRING, check: undefined, message: undefined } as const
-const skip: ValuePlan = { ...plain, kind: "skip" }
-const unsure: ValuePlan = { ...plain, kind: "unsure" }
+/** All of one shape, since the walk looks at one for each field. */
+const planned = (
+  kind: ValuePlan["kind"],
+  check?: Check,
+  scalar: ScalarType = ScalarType.STRING,
+  message?: MessagePlan
+): ValuePlan => ({ kind, scalar, check, message })
+
+const skip = planned("skip")
+const unsure = planned("unsure")
+const notEmpty = planned("notEmpty")
 
 /** The value of a field, or of an item of a list or a map. */
 const valuePlan = (rules: FieldRules | undefined, field: DescField): ValuePlan => {
@@ -158,11 +183,11 @@ const valuePlan = (rules: FieldRules | undefined, field: DescField): ValuePlan =
   if (check === undefined || rules === undefined) return skip
   if (field.enum !== undefined) {
     // What a closed enum does not have goes to the unknown fields.
-    return field.enum.open ? { ...plain, kind: "scalar", scalar: ScalarType.INT32, check } : unsure
+    return field.enum.open ? planned("scalar", check, ScalarType.INT32) : unsure
   }
   if ("longAsString" in field && field.longAsString) return unsure
-  if (rules.type.case === "string" && isNotEmpty(rules.type.value)) return { ...plain, kind: "notEmpty" }
-  return { ...plain, kind: "scalar", scalar: field.scalar, check }
+  if (rules.type.case === "string" && isNotEmpty(rules.type.value)) return notEmpty
+  return planned("scalar", check, field.scalar)
 }
 
 /** Whether there is one rule, that a string is not empty: that of most strings. */
@@ -185,7 +210,7 @@ const keyPlan = (rules: FieldRules | undefined, scalar: ScalarType): ValuePlan =
   if (rules === undefined) return skip
   const check = MessageRules.elementCheck(rules, { scalar, enum: undefined, message: undefined })
   if (rules.type.case !== "string" || check === undefined) return unsure
-  return isNotEmpty(rules.type.value) ? { ...plain, kind: "notEmpty" } : { ...plain, kind: "scalar", check }
+  return isNotEmpty(rules.type.value) ? notEmpty : planned("scalar", check)
 }
 
 const messagePlan = (rules: FieldRules | undefined, type: DescMessage): ValuePlan => {
@@ -196,14 +221,15 @@ const messagePlan = (rules: FieldRules | undefined, type: DescMessage): ValuePla
     case "google.protobuf.Any":
       return rules?.type.case === "any" && rules.type.value.in.length + rules.type.value.notIn.length > 0
         ? unsure
-        : { ...plain, kind: "any" }
+        : planned("any")
     case "google.protobuf.Duration":
     case "google.protobuf.Timestamp":
-      return { ...plain, kind: "time", check }
+      return planned("time", check)
     default:
-      if (!type.typeName.startsWith("google.protobuf.")) return { ...plain, kind: "message", message: planOf(type) }
+      if (!type.typeName.startsWith("google.protobuf."))
+        return planned("message", undefined, ScalarType.STRING, planOf(type))
       return type.typeName.endsWith("Value") && inner?.fieldKind === "scalar"
-        ? { ...plain, kind: "wrapper", scalar: inner.scalar, check }
+        ? planned("wrapper", check, inner.scalar)
         : unsure
   }
 }
