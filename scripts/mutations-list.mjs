@@ -8172,7 +8172,7 @@ export const mutations = [
     fault: "calls: headers of a caller are left out",
     file: "packages/connect-xds/src/internal/GrpcUnary.ts",
     by: "packages/connect-xds/test/unary.test.ts",
-    line: "const fields = header === plain ? { ...plainFields } : Fields.fromHeaders(header)",
+    line: "const fields = header === plain ? Fields.copy(plainFields) : Fields.fromHeaders(header)",
     becomes: "const fields = { ...plainFields }"
   },
   {
