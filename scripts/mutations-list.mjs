@@ -1250,7 +1250,7 @@ const clientDefects = [
     file: "packages/transport/src/EventLoop.ts",
     by: "packages/server/test/eventLoop.test.ts",
     line: "if (isGiving) this.distrust(",
-    becomes: "if (isGiving && this.last < 0) this.distrust("
+    becomes: "if (isGiving && this.repeated < 0) this.distrust("
   },
   {
     fault: "event loop: what it does twice is done twice",
