@@ -3,6 +3,8 @@
  * caches and its memory, so that the CPU time of anything grows and shrinks by itself, by a factor of two within an hour.
  */
 import { createHash } from "node:crypto"
+import * as Fixtures from "./Fixtures.js"
+import { median } from "./Result.js"
 
 /** Places of a walk through memory: 16 MB, more than the cache of a core. */
 const places = 4 * 1024 * 1024
@@ -11,11 +13,10 @@ const steps = 60_000
 /** One permutation, so that a walk comes to ever new places. */
 const permutation = (): Int32Array => {
   const all = Int32Array.from({ length: places }, (_, at) => at)
-  let seed = 1
+  const next = Fixtures.random(1)
   for (let at = places - 1; at > 0; at--) {
-    seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0
     // Sattolo's: one cycle.
-    const other = seed % at
+    const other = Math.floor(next() * at)
     const held = all[at] ?? 0
     all[at] = all[other] ?? 0
     all[other] = held
@@ -32,7 +33,7 @@ export class Yardstick {
   #at = 0
   #taken: Array<number> = []
 
-  /** Milliseconds of CPU: memory that no cache holds, objects and texts, and arithmetic, some milliseconds each. */
+  /** Measures it once, in milliseconds of CPU: memory that no cache holds, objects and texts, and arithmetic, some milliseconds each. */
   measure(): void {
     const before = process.cpuUsage()
     for (let step = 0; step < steps; step++) this.#at = this.#next[this.#at] ?? 0
@@ -43,10 +44,10 @@ export class Yardstick {
     if (length > 0) this.#taken.push((user + system) / 1_000)
   }
 
-  /** The median of what was measured since the last call; `undefined`: nothing. */
-  median(): number | undefined {
-    const taken = this.#taken.toSorted((a, b) => a - b)
+  /** The median of what was measured since the last call; NaN: nothing was. */
+  median(): number {
+    const taken = this.#taken
     this.#taken = []
-    return taken[Math.floor(taken.length / 2)]
+    return median(taken)
   }
 }

@@ -197,7 +197,7 @@ await bench.with("ours", { ...setup, streams: staying, connections: staying }, a
         at = performance.now()
         const late = await slowest(from)
         from = made.length
-        const unit = yardstick.median() ?? Number.NaN
+        const unit = yardstick.median()
         cpus.push(load)
         scaled.push((1_000 * load) / unit)
         resident.push(server.residentBytes())

@@ -5,17 +5,17 @@ import { createServer } from "node:net"
 
 /** Listens until the scope closes; gives the port or why not. */
 const listening = (port: number) =>
-  Effect.map(
+  Effect.flatMap(
     Effect.acquireRelease(
       Effect.sync(() => createServer()),
       (server) => Effect.async<void>((resume) => void server.close(() => resume(Effect.void)))
     ),
     (server) =>
-      new Promise<number | string>((resolve) => {
-        server.once("error", ({ message }) => resolve(message))
-        server.listen(port, "127.0.0.1", () => resolve(port))
+      Effect.async<number | string>((resume) => {
+        server.once("error", ({ message }) => resume(Effect.succeed(message)))
+        server.listen(port, "127.0.0.1", () => resume(Effect.succeed(port)))
       })
-  ).pipe(Effect.flatMap((listens) => Effect.promise(() => listens)))
+  )
 
 describe("a free port", () => {
   it.effect("is none that the system gives by itself, and can be listened at again and again", () =>

@@ -93,7 +93,7 @@ const write = (
     // `close` follows the end of an answer, too.
     response.once("close", () => resume(Effect.void))
     const isWhole = typeof body === "string" || body instanceof Uint8Array
-    response.writeHead(status, isWhole ? { "content-length": Buffer.byteLength(body), ...headers } : { ...headers })
+    response.writeHead(status, isWhole ? { ...headers, "content-length": Buffer.byteLength(body) } : { ...headers })
     if (body === undefined || request.method === "HEAD") response.end()
     else if (isWhole) response.end(body)
     else {

@@ -13,7 +13,7 @@ import type * as Effect from "effect/Effect"
 import type { GroupFault } from "./GroupFault.js"
 import * as GroupRule from "./GroupRule.js"
 import * as ResourceFacts from "./internal/group/Facts.js"
-import type { Claim, Facts, Found } from "./internal/group/Facts.js"
+import type { Claim, Facts, Spot } from "./internal/group/Facts.js"
 import { FactsCache, load, nothing } from "./internal/group/FactsReader.js"
 import { FirstInOrder } from "./internal/group/FirstInOrder.js"
 
@@ -421,7 +421,7 @@ export class GroupIndex {
     const { facts, key } = entry
     const { name, typeUrl } = key
     let found: Array<GroupFault> | undefined
-    const add = ({ path, problem, rule: ruleName }: Found, to?: Key): void => {
+    const add = ({ path, rule: ruleName }: Spot, problem: string, to?: Key): void => {
       const rule = GroupRule.find(ruleName)
       if (rule === undefined || this.#off.has(ruleName)) return
       if (ofGrpcAlone.has(ruleName) && this.#reached?.has(entry) !== true) return
@@ -434,15 +434,13 @@ export class GroupIndex {
           : { rule: ruleName, severity, typeUrl, name, path, problem, to: { typeUrl: to.typeUrl, name: to.name } }
       )
     }
-    for (const each of facts.faults) add(each)
+    for (const each of facts.faults) add(each, each.problem)
     for (const reference of facts.references) {
-      if (this.#isThere(reference)) continue
-      const { path, rule } = reference
-      add({ rule, path, problem: ResourceFacts.problemOf(reference) }, reference)
+      if (!this.#isThere(reference)) add(reference, ResourceFacts.problemOf(reference), reference)
     }
     for (const claim of facts.claims) {
       const first = this.#claims?.get(claim.key)?.[0]
-      if (first !== undefined && first.claim !== claim) add(claim)
+      if (first !== undefined && first.claim !== claim) add(claim, claim.problem)
     }
     return found ?? noFaults
   }

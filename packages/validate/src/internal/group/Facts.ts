@@ -5,14 +5,18 @@
 import type { Message } from "@bufbuild/protobuf"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 
-export interface Found {
+/** A rule, and the place in the resource that it is about. */
+export interface Spot {
   readonly rule: string
   readonly path: string
+}
+
+export interface Found extends Spot {
   readonly problem: string
 }
 
 /** Something of another resource that must be there; {@link problemOf} is told where it is not. */
-export interface Reference extends Omit<Found, "problem"> {
+export interface Reference extends Spot {
   readonly typeUrl: string
   readonly name: string
 }
@@ -32,11 +36,12 @@ export interface Facts {
   readonly messages: number
 }
 
-const isSameFound = (one: Found, other: Found): boolean =>
-  one.path === other.path && one.rule === other.rule && one.problem === other.problem
+const isSameSpot = (one: Spot, other: Spot): boolean => one.path === other.path && one.rule === other.rule
+
+const isSameFound = (one: Found, other: Found): boolean => isSameSpot(one, other) && one.problem === other.problem
 
 const isSameReference = (one: Reference, other: Reference): boolean =>
-  one.name === other.name && one.typeUrl === other.typeUrl && one.path === other.path && one.rule === other.rule
+  one.name === other.name && one.typeUrl === other.typeUrl && isSameSpot(one, other)
 
 const isSameClaim = (one: Claim, other: Claim): boolean => one.key === other.key && isSameFound(one, other)
 

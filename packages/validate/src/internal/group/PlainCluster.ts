@@ -122,10 +122,7 @@ const isPlainField = (bytes: Uint8Array, field: FieldScan, names: Names, probabl
   }
 }
 
-/** Of the rule that is about it, with the paths of the fields that name the endpoints. */
-const toEndpoints = { rule: "endpoints-reference", typeUrl: ResourceType.ClusterLoadAssignment.typeUrl } as const
-const ofName = "name"
-const ofService = "eds_cluster_config.service_name"
+const { typeUrl } = ResourceType.ClusterLoadAssignment
 
 /**
  * What the bytes of an `envoy.config.cluster.v3.Cluster` say if it is plain; `undefined`: it has to be read.
@@ -142,7 +139,7 @@ export const read = (probable: string, bytes: Uint8Array): Facts | undefined => 
   }
   const { name, service } = names
   if (!scan.isSure || !isEds || name === undefined || service === undefined) return undefined
-  const { rule, typeUrl } = toEndpoints
-  if (service !== "") return referring({ rule, path: ofService, typeUrl, name: service })
-  return referring(name === "" ? undefined : { rule, path: ofName, typeUrl, name })
+  const to = service === "" ? name : service
+  const path = service === "" ? "name" : "eds_cluster_config.service_name"
+  return referring(to === "" ? undefined : { rule: "endpoints-reference", path, typeUrl, name: to })
 }
