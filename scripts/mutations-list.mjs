@@ -468,13 +468,13 @@ const server = [
   {
     fault: "a change is lost when the log was cut",
     file: "resource/Difference.ts",
-    line: "    for (const name of HashMap.keys(self.resources)) {\n      see(name, undefined)\n",
-    becomes: "    for (const name of HashMap.keys(self.resources)) {\n"
+    line: "    for (const name of self.resources.keys()) {\n      see(name, undefined)\n",
+    becomes: "    for (const name of self.resources.keys()) {\n"
   },
   {
     fault: "a deletion is lost when the log was cut",
     file: "resource/Difference.ts",
-    line: "      if (!HashMap.has(self.resources, name)) see(name, Cursors.resourceAt(since, name))\n",
+    line: "      if (!self.resources.has(name)) see(name, Cursors.resourceAt(since, name))\n",
     becomes: ""
   },
   {
@@ -726,7 +726,7 @@ const server = [
     fault: "a name that leads to another resource now counts as that of the one before",
     file: "resource/Cursor.ts",
     by: "packages/core/test/regressions.test.ts",
-    line: '      if (HashMap.has(fingerprints, alias)) fingerprints = HashMap.set(fingerprints, alias, "")\n',
+    line: '      if (draft.has(alias)) draft.set(alias, "")\n',
     becomes: ""
   },
   {
@@ -4889,7 +4889,7 @@ const collections = [
     fault: "collections: what a client of an empty group asked for is kept up in all groups",
     file: "resource/ResourceSet.ts",
     by: "packages/core/test/Collection.test.ts",
-    line: "if (before.#computed === undefined || HashMap.isEmpty(before.resources)) return",
+    line: "if (before.#computed === undefined || before.resources.size === 0) return",
     becomes: "if (before.#computed === undefined) return"
   },
   {
@@ -6577,8 +6577,8 @@ export const mutations = [
     fault: "what a wildcard leaves to the names beside it is noted in one turn",
     file: "server/RequestedNames.ts",
     by: "packages/core/test/LargeRequest.test.ts",
-    line: "if (++count % Steps.atOnce === 0) yield\n    const fingerprint = HashMap.get(held",
-    becomes: "const fingerprint = HashMap.get(held"
+    line: "if (++count % Steps.atOnce === 0) yield\n    next.set(name, held",
+    becomes: "next.set(name, held"
   },
   {
     fault: "names become the state of a wildcard in one turn",
@@ -8074,7 +8074,7 @@ export const mutations = [
     fault: "a list of all resources goes on with what was there before",
     file: "resource/Computed.ts",
     by: "packages/core/test/Computed.test.ts",
-    line: "list[place] = now.value",
+    line: "list[place] = now",
     becomes: "list[place] = resource"
   },
   {
@@ -8517,21 +8517,21 @@ export const mutations = [
     fault: "name table: with many names those that were there are lost",
     file: "server/NameTable.ts",
     by: "packages/core/test/NameTable.test.ts",
-    line: "for (const [name, value] of few) HashMap.set(many, name, value)",
+    line: "for (const [name, value] of few) many.set(name, value)",
     becomes: "void [few, many]"
   },
   {
     fault: "a set of more resources than are looked up has a map of them",
     file: "resource/Computed.ts",
     by: "packages/core/test/Computed.test.ts",
-    line: "if (this.#byName !== undefined || ++this.#lookUps < HashMap.size(resources)) return this.#byName",
+    line: "if (this.#byName !== undefined || ++this.#lookUps < resources.size) return this.#byName",
     becomes: "if (this.#byName !== undefined) return this.#byName"
   },
   {
     fault: "a set of any size has a map of its resources",
     file: "resource/Computed.ts",
     by: "packages/core/test/Computed.test.ts",
-    line: "if (HashMap.size(resources) > mostMapped) return undefined",
+    line: "if (resources.size > mostMapped) return undefined",
     becomes: "void mostMapped"
   },
   {
@@ -8850,8 +8850,8 @@ export const mutations = [
     fault: "the map of the set before goes on without what changed",
     file: "resource/Computed.ts",
     by: "packages/core/test/Computed.test.ts",
-    line: "if (Option.isSome(resource)) map.set(name, resource.value)",
-    becomes: "if (Option.isSome(resource)) map.has(name)"
+    line: "else map.set(name, resource)",
+    becomes: "else map.has(name)"
   },
   {
     fault: "two sets that come from one have one map",
@@ -9057,5 +9057,40 @@ export const mutations = [
     by: "packages/testing/test/Simulation.test.ts",
     line: "yield* Effect.addFinalizer(() => closeAll)",
     becomes: ""
+  },
+  {
+    fault: "name trie: a change is made in a node of the trie before",
+    file: "resource/NameTrie.ts",
+    by: "packages/core/test/NameTrie.test.ts",
+    line: "if (node.owner === this.#owner) return node",
+    becomes: "if (node.branched !== 0) return node"
+  },
+  {
+    fault: "name trie: a draft changes what it has given away",
+    file: "resource/NameTrie.ts",
+    by: "packages/core/test/NameTrie.test.ts",
+    line: "    this.#owner = new Owner()\n    this.#from =",
+    becomes: "    this.#from ="
+  },
+  {
+    fault: "name trie: names of one hash are in the order in which they came",
+    file: "resource/NameTrie.ts",
+    by: "packages/core/test/NameTrie.test.ts",
+    line: "findIndex((each) => each >= name)",
+    becomes: "findIndex((each) => each === name)"
+  },
+  {
+    fault: "name trie: one name that is left has a node of its own",
+    file: "resource/NameTrie.ts",
+    by: "packages/core/test/NameTrie.test.ts",
+    line: "const isOne = next.branched === 0 && next.names.length === 1",
+    becomes: "const isOne = next.branched === 0 && next.names.length === 0"
+  },
+  {
+    fault: "name trie: the nodes below are in the order in which they came",
+    file: "resource/NameTrie.ts",
+    by: "packages/core/test/NameTrie.test.ts",
+    line: "    next.nodes = next.nodes.toSpliced(count(next.branched & (bit - 1)), 0, below)",
+    becomes: "    next.nodes = next.nodes.toSpliced(next.nodes.length, 0, below)"
   }
 ]

@@ -14,7 +14,6 @@ import type { ResourceDirectory } from "@effect-xds/transport-filesystem"
 import * as CompilerBudget from "@effect-xds/transport-node/CompilerBudget"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
-import * as HashMap from "effect/HashMap"
 import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
 import type * as Scope from "effect/Scope"
@@ -321,7 +320,7 @@ const sizeOf = (store: SnapshotStore.Store, groups: ReadonlySet<string>): Effect
   Effect.sync(() => {
     let size = 0
     for (const group of groups) {
-      for (const set of store.unsafeGet(group)?.sets.values() ?? []) size += HashMap.size(set.resources)
+      for (const set of store.unsafeGet(group)?.sets.values() ?? []) size += set.resources.size
     }
     return size
   })

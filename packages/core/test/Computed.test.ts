@@ -1,4 +1,5 @@
 import { Computed } from "@effect-xds/core/resource/Computed"
+import * as NameTrie from "@effect-xds/core/resource/NameTrie"
 import type { Resource } from "@effect-xds/core/resource/Resource"
 import * as Resources from "@effect-xds/core/resource/Resource"
 import * as ResourceSets from "@effect-xds/core/resource/ResourceSet"
@@ -6,13 +7,12 @@ import * as Steps from "@effect-xds/core/Steps"
 import { ResourceType } from "@effect-xds/proto"
 import { assert, describe, it } from "@effect/vitest"
 import * as Either from "effect/Either"
-import * as HashMap from "effect/HashMap"
 import * as fc from "fast-check"
 
 const { typeUrl } = ResourceType.Cluster
 
-const resources = (size: number): HashMap.HashMap<string, Resource> =>
-  HashMap.fromIterable(
+const resources = (size: number): NameTrie.NameTrie<Resource> =>
+  NameTrie.fromIterable(
     Array.from({ length: size }, (_, number) => {
       const name = `cluster-${number}`
       return [name, Either.getOrThrow(Resources.make({ typeUrl, name, value: new Uint8Array() }))] as const
@@ -108,11 +108,11 @@ describe("the list of a set's resources", () => {
             ? { remove: names.map((name) => `cluster-${name}`) }
             : { upsert: names.map((name) => from(name, value)) }
         )
-        if (isListed) assert.deepStrictEqual(ResourceSets.all(set), Array.from(HashMap.values(set.resources)))
+        if (isListed) assert.deepStrictEqual(ResourceSets.all(set), Array.from(set.resources.values()))
       }
       const list = ResourceSets.all(set)
       assert.strictEqual(ResourceSets.all(set), list)
-      assert.deepStrictEqual(list, Array.from(HashMap.values(set.resources)))
+      assert.deepStrictEqual(list, Array.from(set.resources.values()))
     },
     { fastCheck: { numRuns: 300 } }
   )

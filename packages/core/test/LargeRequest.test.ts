@@ -2,6 +2,7 @@ import * as Request from "@effect-xds/core/wire/Request"
 import type * as Cursor from "@effect-xds/core/resource/Cursor"
 import * as Difference from "@effect-xds/core/resource/Difference"
 import * as HeldVersions from "@effect-xds/core/resource/HeldVersions"
+import * as NameTrie from "@effect-xds/core/resource/NameTrie"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as ServerStream from "@effect-xds/core/server/ServerStream"
 import * as Wire from "@effect-xds/core/wire/Wire"
@@ -11,7 +12,7 @@ import { toResource } from "@effect-xds/testing/simulation/ResourceSpec"
 import { assert, describe, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import * as Hash from "effect/Hash"
-import * as HashMap from "effect/HashMap"
+import * as CollidingNames from "./CollidingNames.js"
 
 const { typeUrl } = ResourceType.ClusterLoadAssignment
 const namesFrom = (first: number, count: number): ReadonlyArray<string> =>
@@ -191,13 +192,13 @@ describe("a request with many names", () => {
     const nothing = (): Cursor.Cursor => ({
       ...set.cursor,
       revision: -1,
-      fingerprints: HashMap.empty(),
+      fingerprints: NameTrie.empty(),
       digest: undefined
     })
     const difference = Difference.of(set, nothing())
     assert.strictEqual(difference.changed.length, 5_000)
     assert.strictEqual(Difference.of(set, nothing()), difference)
-    const held = { ...nothing(), fingerprints: HashMap.make(["assignment-0", "other"]) }
+    const held = { ...nothing(), fingerprints: NameTrie.fromIterable([["assignment-0", "other"]]) }
     assert.notStrictEqual(Difference.of(set, held), difference)
   })
 
@@ -467,29 +468,7 @@ describe("a request with many names", () => {
 })
 
 describe("★ names that are made to have one hash", () => {
-  /** Three characters before a text, for each of which `Hash.string` is the same. */
-  const alike = (count: number): ReadonlyArray<string> => {
-    const text = "name"
-    const mixed = (from: number, name: string) => {
-      let hash = from
-      for (let at = name.length; at > 0; at--) hash = Math.imul(hash, 33) ^ name.charCodeAt(at - 1)
-      return hash
-    }
-    // What 33 times it is 1.
-    let inverse = 1
-    for (let round = 0; round < 6; round++) inverse = Math.imul(inverse, 2 - Math.imul(33, inverse))
-    const wanted = mixed(5381, `\u5e00\u5e00\u5e00${text}`)
-    const before = Math.imul(mixed(5381, text), 33)
-    const found: Array<string> = []
-    for (let first = 0x4e00; found.length < count; first++) {
-      for (let second = 0x4e00; second < 0x9e00 && found.length < count; second++) {
-        const third = (before ^ Math.imul(Math.imul(wanted ^ first, inverse) ^ second, inverse)) >>> 0
-        if (third >= 0x4e00 && third < 0xd000) found.push(String.fromCharCode(first, second, third) + text)
-      }
-    }
-    return found
-  }
-  const names = alike(400)
+  const names = CollidingNames.ofOneHash(400)
   const violation = ({ outputs }: { readonly outputs: ReadonlyArray<ServerStream.Output> }) =>
     outputs.flatMap((each) => (each._tag === "Violation" ? [each.reason] : []))
 

@@ -8,7 +8,6 @@ import * as ResourceType from "@effect-xds/proto/ResourceType"
 import { ResourceSpec } from "@effect-xds/testing"
 import { assert, describe, it } from "@effect/vitest"
 import * as Either from "effect/Either"
-import * as HashMap from "effect/HashMap"
 import * as fc from "fast-check"
 
 const { Cluster, ClusterLoadAssignment, VirtualHost } = ResourceType
@@ -37,7 +36,9 @@ const reference = (own: ReadonlyArray<Resource>, base: ReadonlyArray<Resource>):
 const shown = (each: ResourceSet.ResourceSet, version: string) => {
   const sorted = (entries: Iterable<readonly [string, unknown]>) => Object.fromEntries(Array.from(entries).sort())
   return {
-    resources: sorted(HashMap.map(each.resources, ({ fingerprint, version }) => `${fingerprint} ${version}`)),
+    resources: sorted(
+      Array.from(each.resources, ([name, { fingerprint, version }]) => [name, `${fingerprint} ${version}`])
+    ),
     fingerprints: sorted(each.cursor.fingerprints),
     aliases: sorted(each.aliases),
     cursorAliases: sorted(each.cursor.aliases),

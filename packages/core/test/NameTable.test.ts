@@ -1,10 +1,10 @@
 /** Name tables and sets, beside a map of the platform that is copied for each change. */
+import * as NameTrie from "@effect-xds/core/resource/NameTrie"
 import * as NameSet from "@effect-xds/core/server/NameSet"
 import * as NameTable from "@effect-xds/core/server/NameTable"
 import * as Steps from "@effect-xds/core/Steps"
 import { assert, describe, it } from "@effect/vitest"
 import * as Hash from "effect/Hash"
-import * as HashMap from "effect/HashMap"
 import * as fc from "fast-check"
 
 /** Around the 8 values that are noted beside a shared map, and the 256 names that are few. */
@@ -108,7 +108,7 @@ describe("NameTable", () => {
     let left = table
     for (const [each] of filled(3)) left = NameTable.remove(left, each)
     assert.strictEqual(left, NameTable.empty())
-    assert.strictEqual(NameTable.fromHashMap(HashMap.empty<string, string>()), NameTable.empty())
+    assert.strictEqual(NameTable.fromTrie(NameTrie.empty<string>()), NameTable.empty())
   })
 })
 

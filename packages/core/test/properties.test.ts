@@ -6,6 +6,7 @@ import * as EdsCluster from "@effect-xds/core/resource/EdsCluster"
 import * as Request from "@effect-xds/core/wire/Request"
 import * as Cursor from "@effect-xds/core/resource/Cursor"
 import * as Difference from "@effect-xds/core/resource/Difference"
+import * as NameTrie from "@effect-xds/core/resource/NameTrie"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Response from "@effect-xds/core/wire/Response"
@@ -432,7 +433,7 @@ describe("ResourceSet", () => {
             before.cursor,
             Cursor.ahead(before.cursor, ResourceSet.all(after).slice(0, 2), ["a"]),
             Cursor.elsewhere(before.cursor, before.resources),
-            Cursor.again(before.cursor, HashMap.remove(before.cursor.fingerprints, "b"))
+            Cursor.again(before.cursor, NameTrie.remove(before.cursor.fingerprints, "b"))
           ]) {
             // Before the whole difference is known.
             const part = Steps.toEnd(Difference.ofNames(after, cursor, new Set(some)))

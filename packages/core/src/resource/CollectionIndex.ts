@@ -8,6 +8,7 @@ import * as HashSet from "effect/HashSet"
 import * as Option from "effect/Option"
 import * as Collection from "../protocol/Collection.js"
 import * as Steps from "../Steps.js"
+import type { NameTrie } from "./NameTrie.js"
 
 /**
  * Glob collection, in canonical form → names of its members. Empty collections are not in it.
@@ -22,7 +23,7 @@ export type CollectionIndex = HashMap.HashMap<string, HashSet.HashSet<string>>
  * @since 0.1.0
  */
 export interface Indexed {
-  readonly resources: HashMap.HashMap<string, unknown>
+  readonly resources: NameTrie<unknown>
   readonly computed: { collections: Steps.Once<CollectionIndex> | undefined }
 }
 
@@ -39,7 +40,7 @@ export const of = (set: Indexed): Steps.Steps<CollectionIndex> =>
 const index = function* (set: Indexed): Steps.Steps<CollectionIndex> {
   const members = new Map<string, Array<string>>()
   let count = 0
-  for (const name of HashMap.keys(set.resources)) {
+  for (const name of set.resources.keys()) {
     if (++count % Steps.atOnce === 0) yield
     const glob = Collection.of(name)
     if (glob === undefined) continue
@@ -91,7 +92,7 @@ export const follow = (before: Indexed, after: Indexed, changed: ReadonlyMap<str
     const glob = Collection.of(name)
     if (glob === undefined) continue
     const members = Option.getOrElse(HashMap.get(next, glob), () => noMembers)
-    const is = HashMap.has(after.resources, name)
+    const is = after.resources.has(name)
     if (is === HashSet.has(members, name)) continue
     const left = is ? HashSet.add(members, name) : HashSet.remove(members, name)
     next = HashSet.size(left) === 0 ? HashMap.remove(next, glob) : HashMap.set(next, glob, left)

@@ -4,13 +4,12 @@
  *
  * @since 0.1.0
  */
-import * as HashMap from "effect/HashMap"
-import * as Option from "effect/Option"
 import * as Steps from "../Steps.js"
 import type { CollectionIndex } from "./CollectionIndex.js"
 import type { Crossing } from "./Crossing.js"
 import type { Responses } from "./Crossing.js"
 import { type Cursor, isAlike } from "./Cursor.js"
+import type { NameTrie } from "./NameTrie.js"
 import type { Resource } from "./Resource.js"
 
 /**
@@ -53,7 +52,7 @@ const replaced = ({ changes }: EarlierListing): ReadonlyMap<string, Resource> | 
 /** The list with what is there now in the place of what was; `undefined`: a name has come or gone. */
 const renewed = function* (
   earlier: EarlierListing,
-  resources: HashMap.HashMap<string, Resource>
+  resources: NameTrie<Resource>
 ): Steps.Steps<ReadonlyArray<Resource> | undefined> {
   const before = replaced(earlier)
   if (before === undefined) return undefined
@@ -61,9 +60,9 @@ const renewed = function* (
   let looked = 0
   for (const [name, resource] of before) {
     const place = list.indexOf(resource)
-    const now = HashMap.get(resources, name)
-    if (place < 0 || Option.isNone(now)) return undefined
-    list[place] = now.value
+    const now = resources.get(name)
+    if (place < 0 || now === undefined) return undefined
+    list[place] = now
     looked += place
     if (looked < mostLooked) continue
     looked = 0
@@ -102,9 +101,9 @@ export class Computed {
    * The resources in a `Map`, which finds one sooner than a hash trie, above all in a process that has just started. It is made
    * when as many were looked up as there are, so it costs no more than it may save.
    */
-  byName(resources: HashMap.HashMap<string, Resource>): ReadonlyMap<string, Resource> | undefined {
-    if (this.#byName !== undefined || ++this.#lookUps < HashMap.size(resources)) return this.#byName
-    if (HashMap.size(resources) > mostMapped) return undefined
+  byName(resources: NameTrie<Resource>): ReadonlyMap<string, Resource> | undefined {
+    if (this.#byName !== undefined || ++this.#lookUps < resources.size) return this.#byName
+    if (resources.size > mostMapped) return undefined
     return (this.#byName = new Map(resources))
   }
 
@@ -112,13 +111,13 @@ export class Computed {
    * All resources, in an order that depends on the content alone. After small changes the list of an earlier set goes on: its order is
    * that of the trie, in which a resource has the place of the one before.
    */
-  listing(resources: HashMap.HashMap<string, Resource>): Steps.Once<ReadonlyArray<Resource>> {
+  listing(resources: NameTrie<Resource>): Steps.Once<ReadonlyArray<Resource>> {
     return (this.#listing ??= new Steps.Once(() => this.#list(resources)))
   }
 
-  *#list(resources: HashMap.HashMap<string, Resource>): Steps.Steps<ReadonlyArray<Resource>> {
+  *#list(resources: NameTrie<Resource>): Steps.Steps<ReadonlyArray<Resource>> {
     const next = this.#earlier && (yield* renewed(this.#earlier, resources))
-    const list = next ?? (yield* Steps.filter(HashMap.values(resources), () => true))
+    const list = next ?? (yield* Steps.filter(resources.values(), () => true))
     this.#earlier = undefined
     return list
   }
@@ -128,10 +127,7 @@ export class Computed {
    * small change it takes over the `Map`. This one has none then until it is looked into as often again, which happens only if the
    * change is not made, or to streams that are behind: a copy for each change would cost more.
    */
-  after(
-    resources: HashMap.HashMap<string, Resource>,
-    before: ReadonlyMap<string, Resource | undefined>
-  ): Computed | undefined {
+  after(resources: NameTrie<Resource>, before: ReadonlyMap<string, Resource | undefined>): Computed | undefined {
     const map = this.#mapAfter(resources, before)
     const earlier = this.#earlierAfter(before)
     if (map === undefined && earlier === undefined) return undefined
@@ -141,18 +137,15 @@ export class Computed {
     return next
   }
 
-  #mapAfter(
-    resources: HashMap.HashMap<string, Resource>,
-    names: ReadonlyMap<string, unknown>
-  ): Map<string, Resource> | undefined {
+  #mapAfter(resources: NameTrie<Resource>, names: ReadonlyMap<string, unknown>): Map<string, Resource> | undefined {
     const map = this.#byName
-    if (map === undefined || names.size > Steps.atOnce || HashMap.size(resources) > mostMapped) return undefined
+    if (map === undefined || names.size > Steps.atOnce || resources.size > mostMapped) return undefined
     this.#byName = undefined
     this.#lookUps = 0
     for (const name of names.keys()) {
-      const resource = HashMap.get(resources, name)
-      if (Option.isSome(resource)) map.set(name, resource.value)
-      else map.delete(name)
+      const resource = resources.get(name)
+      if (resource === undefined) map.delete(name)
+      else map.set(name, resource)
     }
     return map
   }

@@ -6,6 +6,7 @@
 import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
 import * as Digest from "./Digest.js"
+import * as NameTrie from "./NameTrie.js"
 import type { Resource } from "./Resource.js"
 import * as VirtualHostDiscovery from "./VirtualHostDiscovery.js"
 
@@ -24,7 +25,7 @@ export interface Cursor {
    */
   readonly digest: Digest.Digest | undefined
   /** Name → fingerprint of the content. */
-  readonly fingerprints: HashMap.HashMap<string, string>
+  readonly fingerprints: NameTrie.NameTrie<string>
   /** Alias → name. */
   readonly aliases: HashMap.HashMap<string, string>
   /** Virtual hosts: domains that match many hosts. */
@@ -32,7 +33,7 @@ export interface Cursor {
   /** Whether any of the resources had a TTL. */
   readonly hasTtls: boolean
   /** After a move to another set: the resources of the set before, by name. Includes those of `fingerprints`. */
-  readonly held?: HashMap.HashMap<string, Resource>
+  readonly held?: NameTrie.NameTrie<Resource>
 }
 
 /**
@@ -57,7 +58,7 @@ export const isSame = (one: Cursor, other: Cursor): boolean =>
 export const isAlike = (one: Cursor, other: Cursor): boolean =>
   isSame(one, other) || (isNothing(one) && isNothing(other) && one.aliases === other.aliases)
 
-const isNothing = ({ fingerprints, revision }: Cursor): boolean => revision < 0 && HashMap.isEmpty(fingerprints)
+const isNothing = ({ fingerprints, revision }: Cursor): boolean => revision < 0 && fingerprints.size === 0
 
 /**
  * The name of the resource that a client has under a name or alias; the argument itself if there is none.
@@ -67,8 +68,9 @@ const isNothing = ({ fingerprints, revision }: Cursor): boolean => revision < 0 
 export const nameAt = (self: Cursor, nameOrAlias: string): string => {
   const { aliases, domains, fingerprints } = self
   if (HashMap.isEmpty(aliases) && HashMap.isEmpty(domains)) return nameOrAlias
-  if (Option.exists(HashMap.get(fingerprints, nameOrAlias), (fingerprint) => fingerprint !== "")) return nameOrAlias
-  return leadsTo(aliases, domains, nameOrAlias, (name) => HashMap.has(fingerprints, name)) ?? nameOrAlias
+  // One without a fingerprint has lost its resource; see `ahead`.
+  if ((fingerprints.get(nameOrAlias) ?? "") !== "") return nameOrAlias
+  return leadsTo(aliases, domains, nameOrAlias, (name) => fingerprints.has(name)) ?? nameOrAlias
 }
 
 /**
@@ -100,22 +102,24 @@ export const ahead = (
   /** Resource name → the aliases by which the client requested it. */
   asked: ReadonlyMap<string, ReadonlyArray<string>> = new Map()
 ): Cursor => {
-  let { aliases, fingerprints } = self
+  let { aliases } = self
+  const draft = new NameTrie.NameTrieDraft(self.fingerprints)
   for (const resource of sent) {
     for (const alias of asked.get(resource.name) ?? []) {
       if (nameAt(self, alias) === resource.name) continue
       aliases = HashMap.set(aliases, alias, resource.name)
       // ★ A resource that had this name is not what the client has under it any more.
-      if (HashMap.has(fingerprints, alias)) fingerprints = HashMap.set(fingerprints, alias, "")
+      if (draft.has(alias)) draft.set(alias, "")
     }
-    if (Option.contains(HashMap.get(fingerprints, resource.name), resource.fingerprint)) continue
-    fingerprints = HashMap.set(fingerprints, resource.name, resource.fingerprint)
+    if (draft.get(resource.name) === resource.fingerprint) continue
+    draft.set(resource.name, resource.fingerprint)
     for (const alias of resource.aliases) aliases = HashMap.set(aliases, alias, resource.name)
   }
   for (const name of missing) {
     // Kept with an empty fingerprint: the removal of one of its aliases may still have to be sent.
-    if (HashMap.has(fingerprints, name)) fingerprints = HashMap.set(fingerprints, name, "")
+    if (draft.has(name)) draft.set(name, "")
   }
+  const fingerprints = draft.end()
   return fingerprints === self.fingerprints && aliases === self.aliases
     ? self
     : { ...self, digest: undefined, fingerprints, aliases }
@@ -127,7 +131,7 @@ export const ahead = (
  * @param held the resources at the cursor. What the other set lacks is removed last, and served from here until then
  * @since 0.1.0
  */
-export const elsewhere = (self: Cursor, held: HashMap.HashMap<string, Resource>): Cursor =>
+export const elsewhere = (self: Cursor, held: NameTrie.NameTrie<Resource>): Cursor =>
   self.revision < 0 ? self : { ...self, revision: -1, held }
 
 /**
@@ -148,7 +152,6 @@ export const again = (self: Cursor, fingerprints: Cursor["fingerprints"]): Curso
  * @since 0.1.0
  */
 export const resourceAt = ({ fingerprints, held }: Cursor, name: string): Resource | undefined => {
-  const resource = held === undefined ? undefined : Option.getOrUndefined(HashMap.get(held, name))
-  if (resource === undefined) return undefined
-  return Option.contains(HashMap.get(fingerprints, name), resource.fingerprint) ? resource : undefined
+  const resource = held?.get(name)
+  return resource !== undefined && fingerprints.get(name) === resource.fingerprint ? resource : undefined
 }

@@ -101,8 +101,8 @@ const compare = function* (self: ResourceSet, since: Cursor): Steps.Steps<Differ
   const replace = (name: string) => void (replaced ??= new Set()).add(name)
   const see = (name: string, before: Resource | undefined) => {
     const hash = Hash.string(name)
-    const now = Option.getOrUndefined(HashMap.getHash(self.resources, name, hash))
-    const held = Option.getOrUndefined(HashMap.getHash(since.fingerprints, name, hash))
+    const now = self.resources.getHash(name, hash)
+    const held = since.fingerprints.getHash(name, hash)
     if (now === undefined) {
       if (held === undefined) return
       removed.set(name, before)
@@ -129,11 +129,11 @@ const compare = function* (self: ResourceSet, since: Cursor): Steps.Steps<Differ
       if (++count % Steps.atOnce === 0) yield
     }
   } else {
-    for (const name of HashMap.keys(since.fingerprints)) {
-      if (!HashMap.has(self.resources, name)) see(name, Cursors.resourceAt(since, name))
+    for (const name of since.fingerprints.keys()) {
+      if (!self.resources.has(name)) see(name, Cursors.resourceAt(since, name))
       if (++count % Steps.atOnce === 0) yield
     }
-    for (const name of HashMap.keys(self.resources)) {
+    for (const name of self.resources.keys()) {
       see(name, undefined)
       if (++count % Steps.atOnce === 0) yield
     }
@@ -189,16 +189,15 @@ export const ofNames = function* (
 
 /** Number of names that the difference since a cursor looks at. */
 const lengthOf = (self: ResourceSet, since: Cursor): number =>
-  ChangeLog.lengthSince(self, since, Number.POSITIVE_INFINITY) ??
-  HashMap.size(self.resources) + HashMap.size(since.fingerprints)
+  ChangeLog.lengthSince(self, since, Number.POSITIVE_INFINITY) ?? self.resources.size + since.fingerprints.size
 
 const compareNames = function* (self: ResourceSet, since: Cursor, names: Iterable<string>): Steps.Steps<OfNames> {
   const touched = new Map<string, number>()
   const lost = new Set<string>()
   let count = 0
   const isOther = (name: string, hash: number): boolean => {
-    const now = Option.getOrUndefined(HashMap.getHash(self.resources, name, hash))
-    const held = Option.getOrUndefined(HashMap.getHash(since.fingerprints, name, hash))
+    const now = self.resources.getHash(name, hash)
+    const held = since.fingerprints.getHash(name, hash)
     if (now === undefined && held !== undefined) lost.add(name)
     return held !== now?.fingerprint
   }

@@ -10,7 +10,6 @@
  * @since 0.1.0
  */
 import * as Either from "effect/Either"
-import * as HashMap from "effect/HashMap"
 import * as Steps from "../Steps.js"
 import * as ChangeLog from "./ChangeLog.js"
 import * as Digest from "./Digest.js"
@@ -157,7 +156,7 @@ const overlay = function* (layers: Layers): Steps.Steps<ResourceSet> {
 const changedNames = (before: ResourceSet, now: ResourceSet): ReadonlySet<string> | undefined => {
   if (before.resources === now.resources) return new Set()
   // Only labels changed, of any resource.
-  if (before.cursor === now.cursor) return new Set(HashMap.keys(now.resources))
+  if (before.cursor === now.cursor) return new Set(now.resources.keys())
   const changes = ChangeLog.changesSince(now, before.cursor)
   return changes && new Set(changes.flatMap((change) => Array.from(change.before.keys())))
 }
@@ -214,14 +213,14 @@ const changing = function* (before: Seen, now: Layers): Steps.Steps<Pick<Seen, "
     const resource = ResourceSets.get(content, name)
     if (!isSame(old, resource)) different.set(name, old)
   }
-  for (const name of names ?? HashMap.keys(seen.resources)) {
+  for (const name of names ?? seen.resources.keys()) {
     if (++looked % Steps.atOnce === 0) yield
     compare(name)
   }
   if (names === undefined) {
-    for (const name of HashMap.keys(content.resources)) {
+    for (const name of content.resources.keys()) {
       if (++looked % Steps.atOnce === 0) yield
-      if (!HashMap.has(seen.resources, name)) compare(name)
+      if (!seen.resources.has(name)) compare(name)
     }
   }
   // A new label alone is no change.

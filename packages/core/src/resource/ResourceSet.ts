@@ -20,13 +20,14 @@ import { Computed } from "./Computed.js"
 import type { Cursor } from "./Cursor.js"
 import { elsewhere, isSame, leadsTo } from "./Cursor.js"
 import * as Digest from "./Digest.js"
+import * as NameTrie from "./NameTrie.js"
 import type { Resource } from "./Resource.js"
 import * as VirtualHostDiscovery from "./VirtualHostDiscovery.js"
 
 /** The fields of a {@link ResourceSet}. */
 interface Fields extends ChangeLog.ChangeLog {
   readonly typeUrl: string
-  readonly resources: HashMap.HashMap<string, Resource>
+  readonly resources: NameTrie.NameTrie<Resource>
   /** Alias → name. */
   readonly aliases: HashMap.HashMap<string, string>
   /** Name → TTL in milliseconds, for those that have one. */
@@ -47,7 +48,7 @@ interface Fields extends ChangeLog.ChangeLog {
  */
 export class ResourceSet implements Fields {
   readonly typeUrl: string
-  readonly resources: HashMap.HashMap<string, Resource>
+  readonly resources: NameTrie.NameTrie<Resource>
   readonly aliases: HashMap.HashMap<string, string>
   readonly ttls: HashMap.HashMap<string, number>
   readonly varied: HashMap.HashMap<string, Resource>
@@ -85,7 +86,7 @@ export class ResourceSet implements Fields {
    */
   follow(before: ResourceSet, changed: ChangeLog.LogEntry["before"], isNext: boolean): void {
     // All groups begin with the same empty sets: what a client of one of them asked for would be kept up in the others.
-    if (before.#computed === undefined || HashMap.isEmpty(before.resources)) return
+    if (before.#computed === undefined || before.resources.size === 0) return
     if (isNext) this.#computed = before.#computed.after(this.resources, changed)
     CollectionIndex.follow(before, this, changed)
   }
@@ -118,7 +119,7 @@ export class AliasConflict extends Data.TaggedError("AliasConflict")<{
 export const empty = (typeUrl: string): ResourceSet =>
   new ResourceSet({
     typeUrl,
-    resources: HashMap.empty(),
+    resources: NameTrie.empty(),
     aliases: HashMap.empty(),
     ttls: HashMap.empty(),
     varied: HashMap.empty(),
@@ -127,7 +128,7 @@ export const empty = (typeUrl: string): ResourceSet =>
     cursor: {
       revision: 0,
       digest: Digest.zero,
-      fingerprints: HashMap.empty(),
+      fingerprints: NameTrie.empty(),
       aliases: HashMap.empty(),
       domains: VirtualHostDiscovery.noDomains,
       hasTtls: false
@@ -140,8 +141,7 @@ export const empty = (typeUrl: string): ResourceSet =>
  *
  * @since 0.1.0
  */
-export const get = (self: ResourceSet, name: string): Resource | undefined =>
-  Option.getOrUndefined(HashMap.get(self.resources, name))
+export const get = (self: ResourceSet, name: string): Resource | undefined => self.resources.get(name)
 
 /**
  * Whether a resource may be found by another name than its own.
@@ -162,13 +162,13 @@ export const find = (self: ResourceSet, nameOrAlias: string): Resource | undefin
   const mapped = self.computed.byName(self.resources)
   const found = mapped === undefined ? get(self, nameOrAlias) : mapped.get(nameOrAlias)
   if (found !== undefined || !hasOtherNames(self)) return found
-  const name = leadsTo(self.aliases, self.cursor.domains, nameOrAlias, (each) => HashMap.has(self.resources, each))
+  const name = leadsTo(self.aliases, self.cursor.domains, nameOrAlias, (each) => self.resources.has(each))
   return name === undefined ? undefined : get(self, name)
 }
 
 /** The name of the resource that has this name or alias. */
 const ownerOf = (self: ResourceSet, nameOrAlias: string): string | undefined =>
-  HashMap.has(self.resources, nameOrAlias) ? nameOrAlias : Option.getOrUndefined(HashMap.get(self.aliases, nameOrAlias))
+  self.resources.has(nameOrAlias) ? nameOrAlias : Option.getOrUndefined(HashMap.get(self.aliases, nameOrAlias))
 
 /**
  * Whether a resource has this name or alias.
@@ -194,7 +194,7 @@ export const ownersOf = (
  * @since 0.1.0
  */
 export const isReplaced = (self: ResourceSet, { aliases, name }: Pick<Resource, "name" | "aliases">): boolean =>
-  !HashMap.has(self.resources, name) &&
+  !self.resources.has(name) &&
   (HashMap.has(self.aliases, name) || aliases.some((alias) => ownerOf(self, alias) !== undefined))
 
 /**
@@ -219,7 +219,7 @@ export const versionOf = ({ digest }: ResourceSet): string => Digest.toHex(diges
  *
  * @since 0.1.0
  */
-export const size = (self: ResourceSet): number => HashMap.size(self.resources)
+export const size = (self: ResourceSet): number => self.resources.size
 
 const listingOf = (self: ResourceSet): Steps.Once<ReadonlyArray<Resource>> => self.computed.listing(self.resources)
 
@@ -341,8 +341,8 @@ class Draft {
   #domains: Cursor["domains"]
   readonly #hasDomains: boolean
   // Mutable copies until the end: a large change copies the inner nodes of the maps once.
-  readonly #resources: ResourceSet["resources"]
-  readonly #fingerprints: Cursor["fingerprints"]
+  readonly #resources: NameTrie.NameTrieDraft<Resource>
+  readonly #fingerprints: NameTrie.NameTrieDraft<string>
 
   constructor(
     private readonly self: ResourceSet,
@@ -354,8 +354,8 @@ class Draft {
     this.#varied = self.varied
     this.#domains = self.cursor.domains
     this.#hasDomains = ResourceType.isOf(self.typeUrl, ResourceType.VirtualHost)
-    this.#resources = HashMap.beginMutation(self.resources)
-    this.#fingerprints = HashMap.beginMutation(self.cursor.fingerprints)
+    this.#resources = new NameTrie.NameTrieDraft(self.resources)
+    this.#fingerprints = new NameTrie.NameTrieDraft(self.cursor.fingerprints)
   }
 
   /** The names whose content changes. */
@@ -369,25 +369,25 @@ class Draft {
     if (old === undefined) return
     this.#before.set(name, old)
     this.#forget(old)
-    HashMap.remove(this.#resources, name)
-    HashMap.remove(this.#fingerprints, name)
+    this.#resources.remove(name)
+    this.#fingerprints.remove(name)
   }
 
   put(name: string, resource: Resource): void {
     const hash = Hash.string(name)
-    const old = Option.getOrUndefined(HashMap.getHash(this.self.resources, name, hash))
+    const old = this.self.resources.getHash(name, hash)
     if (old !== undefined && old.fingerprint === resource.fingerprint) {
       // Equal content: at most the label is new, which is no change.
       if (old.version === resource.version) return
       ;(this.#labelled ??= []).push(name)
-      HashMap.modifyHash(this.#resources, name, hash, () => Option.some(resource))
+      this.#resources.setHash(name, hash, resource)
       return
     }
     this.#before.set(name, old)
     if (old !== undefined) this.#forget(old)
     this.#digest = Digest.add(this.#digest, resource.digest)
-    HashMap.modifyHash(this.#resources, name, hash, () => Option.some(resource))
-    HashMap.modifyHash(this.#fingerprints, name, hash, () => Option.some(resource.fingerprint))
+    this.#resources.setHash(name, hash, resource)
+    this.#fingerprints.setHash(name, hash, resource.fingerprint)
     if (resource.ttl !== undefined) this.#ttls = HashMap.set(this.#ttls, name, resource.ttl)
     if (isVaried(resource)) this.#varied = HashMap.set(this.#varied, name, resource)
   }
@@ -401,7 +401,7 @@ class Draft {
       this.#domains = [name, ...resource.aliases].reduce(VirtualHostDiscovery.withDomain, this.#domains)
     for (const alias of resource.aliases) {
       const owner = HashMap.get(this.#aliases, alias)
-      const other = Option.isSome(owner) ? owner.value : HashMap.has(this.#resources, alias) ? alias : undefined
+      const other = Option.isSome(owner) ? owner.value : this.#resources.has(alias) ? alias : undefined
       if (other !== undefined) return new AliasConflict({ typeUrl, alias, name, other })
       this.#aliases = HashMap.set(this.#aliases, alias, name)
     }
@@ -416,15 +416,13 @@ class Draft {
     const { change, self } = this
     const before = this.#before
     const labelled = this.#labelled
-    const resources = this.#resources
     const version = change.version ?? Digest.toHex(this.#digest)
     if (before.size === 0 && labelled === undefined && version === self.version) return self
-    HashMap.endMutation(resources)
+    const resources = this.#resources.end()
     if (before.size === 0) return relabelled(self, resources, version)
     // Layered sets need the names with new labels, too. No difference contains them.
     for (const name of labelled ?? []) before.set(name, get(self, name))
-    const fingerprints = this.#fingerprints
-    HashMap.endMutation(fingerprints)
+    const fingerprints = this.#fingerprints.end()
     const content = {
       resources,
       aliases: this.#aliases,
@@ -474,7 +472,7 @@ const changed = (
   const { digest: from, typeUrl } = self
   const revision = self.cursor.revision + 1
   const cursor: Cursor = { revision, digest, fingerprints, aliases, domains, hasTtls: HashMap.size(ttls) > 0 }
-  const logs = ChangeLog.withChange(self, { from, before }, own ?? HashMap.size(resources))
+  const logs = ChangeLog.withChange(self, { from, before }, own ?? resources.size)
   const made = new ResourceSet({ typeUrl, resources, aliases, ttls, varied, digest, version, cursor, ...logs })
   made.follow(self, before, isNext)
   return made
@@ -487,15 +485,17 @@ const changed = (
  */
 export const resourcesAt = function* (self: ResourceSet, cursor: Cursor): Steps.Steps<ResourceSet["resources"]> {
   const entries = isSame(self.cursor, cursor) ? [] : (ChangeLog.changesSince(self, cursor) ?? [])
-  let { resources } = self
+  if (entries.length === 0) return self.resources
+  const resources = new NameTrie.NameTrieDraft(self.resources)
   let count = 0
   for (const { before } of entries.toReversed()) {
     for (const [name, resource] of before) {
-      resources = resource === undefined ? HashMap.remove(resources, name) : HashMap.set(resources, name, resource)
+      if (resource === undefined) resources.remove(name)
+      else resources.set(name, resource)
       if (++count % Steps.atOnce === 0) yield
     }
   }
-  return resources
+  return resources.end()
 }
 
 /**
@@ -567,7 +567,7 @@ export const replacing = function* (
 ): Steps.Steps<Either.Either<ResourceSet, AliasConflict>> {
   const remove: Array<string> = []
   let looked = 0
-  for (const name of HashMap.keys(self.resources)) {
+  for (const name of self.resources.keys()) {
     if (++looked % Steps.atOnce === 0) yield
     if (!upsert.has(name)) remove.push(name)
   }

@@ -160,7 +160,7 @@ export const send = (
     )
   }
   if (before?.cursor !== undefined)
-    self.before = isWild(before) ? NameTable.fromHashMap(before.cursor.fingerprints) : before.names
+    self.before = isWild(before) ? NameTable.fromTrie(before.cursor.fingerprints) : before.names
   self.sent = sent
   self.outstanding =
     self.outstanding.length === 0

@@ -17,7 +17,6 @@
  * @see https://github.com/cncf/xds/blob/main/proposals/TP1-xds-transport-next.md "Glob"
  * @since 0.1.0
  */
-import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import * as Collection from "../protocol/Collection.js"
 import * as CollectionIndex from "../resource/CollectionIndex.js"
@@ -134,7 +133,7 @@ export const keepMembers = function* (self: Draft): Steps.Steps<void> {
   const { collections, cursor, pendingRemovals } = self
   if (collections === undefined || cursor === undefined || !Subscriptions.isWild(self)) return
   const names = new HeldNamesDraft(self.names)
-  for (const held of [HashMap.keys(cursor.fingerprints), pendingRemovals.keys()]) {
+  for (const held of [cursor.fingerprints.keys(), pendingRemovals.keys()]) {
     for (const name of yield* Steps.filter(held, (each) => isMember(self, each))) names.setNew(name)
   }
   self.names = names.end()
@@ -151,7 +150,7 @@ export const leave = function* (self: Draft, glob: string): Steps.Steps<Readonly
   const isLeft = (name: string) => !collections.asked.has(name) && Collection.of(name) === glob
   const members = yield* Steps.filter(self.names.keys(), isLeft)
   const { cursor } = self
-  const isHeld = (name: string) => cursor === undefined || HashMap.has(cursor.fingerprints, name)
+  const isHeld = (name: string) => cursor === undefined || cursor.fingerprints.has(name)
   RequestedNames.removeNames(self, [glob, ...members])
   self.requested = NameSet.remove(self.requested, glob)
   // The client drops what it no longer subscribes to: no removal is needed.
@@ -315,7 +314,7 @@ const free = function* (self: Draft, set: ResourceSet.ResourceSet): Steps.Steps<
   let count = 0
   for (const [name, held] of self.names) {
     if (++count % Steps.atOnce === 0) yield
-    if (held !== "" || collections.asked.has(name) || HashMap.has(set.resources, name)) continue
+    if (held !== "" || collections.asked.has(name) || set.resources.has(name)) continue
     if (requested.has(name) || pendingRemovals.has(name)) continue
     next.delete(name)
   }

@@ -8,7 +8,6 @@
  * @since 0.1.0
  */
 import * as HashMap from "effect/HashMap"
-import * as Option from "effect/Option"
 import type { Resource } from "../resource/Resource.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
 import * as Steps from "../Steps.js"
@@ -127,8 +126,7 @@ export const due = (
     if (!isDue(ttl)) continue
     const resource = ResourceSet.get(set, name)
     if (resource === undefined || cursor === undefined) continue
-    const isHeld = (by: string) =>
-      (wild ? Option.getOrUndefined(HashMap.get(cursor.fingerprints, by)) : names.get(by)) === resource.fingerprint
+    const isHeld = (by: string) => (wild ? cursor.fingerprints.get(by) : names.get(by)) === resource.fingerprint
     // In state of the world nobody requests by an alias: a name equal to an alias belongs to another resource.
     const others = wild || protocol === "StateOfTheWorld" ? [] : AskedAliases.askedAliases(self, set, resource)
     // ★ A resource that returned before its removal was sent is still held, and nothing else renews it.

@@ -2,13 +2,12 @@
  * Name table: an immutable map from names, for the state of a stream.
  *
  * A few names, as most clients subscribe to, are in a `Map` of the platform, which tables share until one of them changes. It needs
- * no compiled code of ours, so a herd of clients at a process that has just started is served sooner. Many names are in a hash trie,
+ * no compiled code of ours, so a herd of clients at a process that has just started is served sooner. Many names are in a `NameTrie`,
  * where a change does not copy all of them.
  *
  * @since 0.1.0
  */
-import * as HashMap from "effect/HashMap"
-import * as Option from "effect/Option"
+import * as NameTrie from "../resource/NameTrie.js"
 
 /** Most names in a `Map` of the platform. */
 const mostFew = 256
@@ -32,30 +31,30 @@ export class NameTable<out V> implements Iterable<readonly [string, V]> {
     readonly few: ReadonlyMap<string, V>,
     readonly recent: ReadonlyMap<string, V> | undefined,
     readonly added: number,
-    readonly many: HashMap.HashMap<string, V> | undefined
+    readonly many: NameTrie.NameTrie<V> | undefined
   ) {}
 
   get size(): number {
-    return this.many === undefined ? this.few.size + this.added : HashMap.size(this.many)
+    return this.many === undefined ? this.few.size + this.added : this.many.size
   }
 
   has(name: string): boolean {
-    if (this.many !== undefined) return HashMap.has(this.many, name)
+    if (this.many !== undefined) return this.many.has(name)
     return this.few.has(name) || (this.added > 0 && this.recent?.has(name) === true)
   }
 
   get(name: string): V | undefined {
-    if (this.many !== undefined) return Option.getOrUndefined(HashMap.get(this.many, name))
+    if (this.many !== undefined) return this.many.get(name)
     return this.recent?.get(name) ?? this.few.get(name)
   }
 
   /** @param hash of the name, as `Hash.string` makes it */
   getHash(name: string, hash: number): V | undefined {
-    return this.many === undefined ? this.get(name) : Option.getOrUndefined(HashMap.getHash(this.many, name, hash))
+    return this.many === undefined ? this.get(name) : this.many.getHash(name, hash)
   }
 
   keys(): IterableIterator<string> {
-    if (this.many !== undefined) return HashMap.keys(this.many)
+    if (this.many !== undefined) return this.many.keys()
     return this.recent === undefined || this.added === 0 ? this.few.keys() : names(this.few, this.recent)
   }
 
@@ -95,12 +94,12 @@ const none: NameTable<never> = new NameTable(new Map<string, never>(), undefined
 export const empty = <V>(): NameTable<V> => none
 
 /**
- * A table of what a hash map has.
+ * A table of what a trie has.
  *
  * @since 0.1.0
  */
-export const fromHashMap = <V>(map: HashMap.HashMap<string, V>): NameTable<V> =>
-  HashMap.isEmpty(map) ? none : new NameTable<V>(none.few, undefined, 0, map)
+export const fromTrie = <V>(trie: NameTrie.NameTrie<V>): NameTable<V> =>
+  trie.size === 0 ? none : new NameTable<V>(none.few, undefined, 0, trie)
 
 /**
  * A table of these entries.
@@ -160,20 +159,20 @@ export class NameTableDraft<V> {
   #recent: Map<string, V> | undefined
   /** How many of `#recent` are not in the `Map` of the table. */
   #added = 0
-  #many: HashMap.HashMap<string, V> | undefined
+  #many: NameTrie.NameTrieDraft<V> | undefined
 
   constructor(from: NameTable<V>) {
     this.#from = from
   }
 
   has(name: string): boolean {
-    if (this.#many !== undefined) return HashMap.has(this.#many, name)
+    if (this.#many !== undefined) return this.#many.has(name)
     if (this.#few !== undefined) return this.#few.has(name)
     return this.#recent === undefined ? this.#from.has(name) : this.#recent.has(name) || this.#from.few.has(name)
   }
 
   get(name: string): V | undefined {
-    if (this.#many !== undefined) return Option.getOrUndefined(HashMap.get(this.#many, name))
+    if (this.#many !== undefined) return this.#many.get(name)
     if (this.#few !== undefined) return this.#few.get(name)
     return this.#recent === undefined ? this.#from.get(name) : (this.#recent.get(name) ?? this.#from.few.get(name))
   }
@@ -183,7 +182,7 @@ export class NameTableDraft<V> {
       this.#few.set(name, value)
       if (this.#few.size > mostFew) this.#spread(this.#few)
     } else if (this.#many !== undefined || this.#from.many !== undefined) {
-      HashMap.set(this.#hashed(this.#from.many), name, value)
+      this.#among(this.#from.many).set(name, value)
     } else if (!this.#note(name, value)) {
       this.#copy()
       this.set(name, value)
@@ -193,7 +192,7 @@ export class NameTableDraft<V> {
   delete(name: string): void {
     if (!this.has(name)) return
     if (this.#many !== undefined || this.#from.many !== undefined) {
-      HashMap.remove(this.#hashed(this.#from.many), name)
+      this.#among(this.#from.many).remove(name)
     } else if (this.#few === undefined && !this.#from.few.has(name)) {
       this.#beside().delete(name)
       this.#added--
@@ -213,7 +212,7 @@ export class NameTableDraft<V> {
   }
 
   #made(): NameTable<V> {
-    if (this.#many !== undefined) return fromHashMap(HashMap.endMutation(this.#many))
+    if (this.#many !== undefined) return fromTrie(this.#many.end())
     if (this.#few !== undefined) return this.#few.size === 0 ? none : new NameTable(this.#few, undefined, 0, undefined)
     const { few } = this.#from
     return this.#recent === undefined ? this.#from : new NameTable(few, this.#recent, this.#added, undefined)
@@ -249,13 +248,13 @@ export class NameTableDraft<V> {
 
   /** The names are many now. */
   #spread(few: ReadonlyMap<string, V>): void {
-    const many = this.#hashed(HashMap.empty<string, V>())
-    for (const [name, value] of few) HashMap.set(many, name, value)
+    const many = this.#among(undefined)
+    for (const [name, value] of few) many.set(name, value)
     this.#few = undefined
   }
 
-  #hashed(from: HashMap.HashMap<string, V> | undefined): HashMap.HashMap<string, V> {
-    return (this.#many ??= HashMap.beginMutation(from ?? HashMap.empty<string, V>()))
+  #among(from: NameTrie.NameTrie<V> | undefined): NameTrie.NameTrieDraft<V> {
+    return (this.#many ??= new NameTrie.NameTrieDraft(from ?? NameTrie.empty<V>()))
   }
 }
 

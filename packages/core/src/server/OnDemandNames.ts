@@ -75,7 +75,7 @@ export const isHeld = (self: Subscription, name: string): boolean => {
   const { cursor, names, pendingRemovals } = self
   if (pendingRemovals.has(name)) return true
   if (!Subscriptions.isWild(self)) return (names.get(name) ?? "") !== ""
-  return cursor !== undefined && HashMap.has(cursor.fingerprints, Cursor.nameAt(cursor, name))
+  return cursor !== undefined && cursor.fingerprints.has(Cursor.nameAt(cursor, name))
 }
 
 /**

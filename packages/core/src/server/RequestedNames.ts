@@ -6,8 +6,8 @@
  * @since 0.1.0
  */
 import * as HashMap from "effect/HashMap"
-import * as Option from "effect/Option"
 import * as Cursor from "../resource/Cursor.js"
+import * as NameTrie from "../resource/NameTrie.js"
 import * as Steps from "../Steps.js"
 import { HeldNamesDraft } from "./HeldNames.js"
 import { forgotten } from "./PendingRemovals.js"
@@ -83,11 +83,7 @@ export const keepHeld = function* (self: Draft, held: Cursor.Cursor, names: Iter
   let count = 0
   for (const name of names) {
     if (++count % Steps.atOnce === 0) yield
-    const fingerprint = HashMap.get(held.fingerprints, Cursor.nameAt(held, name))
-    next.set(
-      name,
-      Option.getOrElse(fingerprint, () => "")
-    )
+    next.set(name, held.fingerprints.get(Cursor.nameAt(held, name)) ?? "")
   }
   self.names = next.end()
 }
@@ -156,13 +152,13 @@ export const addWildcard = function* (self: Draft): Steps.Steps<void> {
     self.pendingRemovals = forgotten(self.pendingRemovals)
     return
   }
-  const fingerprints = HashMap.beginMutation(HashMap.empty<string, string>())
+  const fingerprints = new NameTrie.NameTrieDraft<string>(NameTrie.empty())
   let count = 0
   for (const [name, fingerprint] of self.names) {
     if (++count % Steps.atOnce === 0) yield
-    if (fingerprint !== "") HashMap.set(fingerprints, Cursor.nameAt(self.cursor, name), fingerprint)
+    if (fingerprint !== "") fingerprints.set(Cursor.nameAt(self.cursor, name), fingerprint)
   }
-  self.cursor = Cursor.again(self.cursor, HashMap.endMutation(fingerprints))
+  self.cursor = Cursor.again(self.cursor, fingerprints.end())
 }
 
 /**

@@ -4,8 +4,6 @@
  * @since 0.1.0
  */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
-import * as HashMap from "effect/HashMap"
-import * as Option from "effect/Option"
 import type { Cursor } from "../resource/Cursor.js"
 import { isSame } from "../resource/Cursor.js"
 import * as HeldVersions from "../resource/HeldVersions.js"
@@ -274,7 +272,7 @@ const isAnyNewer = function* ({ cursor }: Subscription, fresh: ReadonlyArray<Res
   let count = 0
   for (const { fingerprint, name } of fresh) {
     if (++count % Steps.atOnce === 0) yield
-    if (!Option.contains(HashMap.get(cursor.fingerprints, name), fingerprint)) return true
+    if (cursor.fingerprints.get(name) !== fingerprint) return true
   }
   return false
 }

@@ -45,7 +45,7 @@ const isWanted = (names: NameTable<unknown>, { collections }: Subscription, name
 
 /** Whether the client has a resource of this name that is still to be removed. */
 const isHeld = ({ cursor, pendingRemovals }: Subscription, name: string): boolean =>
-  pendingRemovals.has(name) || (cursor !== undefined && HashMap.has(cursor.fingerprints, name))
+  pendingRemovals.has(name) || (cursor !== undefined && cursor.fingerprints.has(name))
 
 const { NOT_FOUND, PERMISSION_DENIED } = StatusCode.codes
 

@@ -11,6 +11,7 @@ import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire"
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
 import * as HashMap from "effect/HashMap"
+import * as NameTrie from "../resource/NameTrie.js"
 import { ResourceGroup } from "../resource/ResourceGroup.js"
 import { ResourceSet } from "../resource/ResourceSet.js"
 import type { ServerStream } from "./StreamState.js"
@@ -32,7 +33,17 @@ export type RecordedValue = string | number | boolean | null | readonly ["ref", 
  */
 export interface RecordedObject {
   readonly is:
-    "Object" | "Array" | "Map" | "Set" | "HashMap" | "NameTable" | "NameSet" | "Bytes" | "ResourceSet" | "ResourceGroup"
+    | "Object"
+    | "Array"
+    | "Map"
+    | "Set"
+    | "HashMap"
+    | "NameTrie"
+    | "NameTable"
+    | "NameSet"
+    | "Bytes"
+    | "ResourceSet"
+    | "ResourceGroup"
   readonly of: ReadonlyArray<RecordedValue | readonly [RecordedValue, RecordedValue]>
 }
 
@@ -81,6 +92,7 @@ export const toJSON = (stream: ServerStream): StreamRecord => {
     if (value instanceof Map) return { is: "Map", of: pairsOf(value) }
     if (value instanceof Set) return { is: "Set", of: Array.from(value, valueOf) }
     if (HashMap.isHashMap(value)) return { is: "HashMap", of: pairsOf(value) }
+    if (value instanceof NameTrie.NameTrie) return { is: "NameTrie", of: pairsOf(value) }
     if (value instanceof NameTable.NameTable) return { is: "NameTable", of: pairsOf(value) }
     if (value instanceof NameSet.NameSet) return { is: "NameSet", of: Array.from(value, valueOf) }
     // Held versions that many clients share.
@@ -131,6 +143,8 @@ export const fromJSON = (record: StreamRecord): Either.Either<ServerStream, Inva
         return new Set(of.map(valueOf))
       case "HashMap":
         return HashMap.fromIterable(of.map(pairOf))
+      case "NameTrie":
+        return NameTrie.fromIterable(of.map(pairOf).map(([name, value]) => [String(name), value]))
       case "NameTable":
         return NameTable.fromIterable(of.map(pairOf).map(([name, value]) => [String(name), value]))
       case "NameSet":

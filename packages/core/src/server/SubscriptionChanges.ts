@@ -3,7 +3,6 @@
  *
  * @since 0.1.0
  */
-import * as HashMap from "effect/HashMap"
 import * as Cursor from "../resource/Cursor.js"
 import * as Difference from "../resource/Difference.js"
 import type { Resource } from "../resource/Resource.js"
@@ -158,7 +157,7 @@ export const changesInSteps = function* (
       // Under a wildcard, too, the client may know it by a subscribed name.
       const now = ResourceSet.find(set, name)
       if (now === undefined) {
-        if (HashMap.has(cursor.fingerprints, own)) named.set(name, removed.get(own))
+        if (cursor.fingerprints.has(own)) named.set(name, removed.get(own))
       } else if (own !== now.name) moved.add(now)
     })
     gone = named

@@ -13,7 +13,6 @@ import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Variants from "@effect-xds/core/resource/Variants"
 import * as Steps from "@effect-xds/core/Steps"
 import * as Either from "effect/Either"
-import * as HashMap from "effect/HashMap"
 import type { Buffer } from "node:buffer"
 import { hash } from "node:crypto"
 import { ByteReader } from "./ByteReader.js"
@@ -55,7 +54,7 @@ const betweenSets = function* (
   const remove: Array<string> = []
   let looked = 0
   // A resource that is equal is the same object. Labels of versions differ only here.
-  for (const name of names ?? HashMap.keys(after.resources)) {
+  for (const name of names ?? after.resources.keys()) {
     if (++looked % Steps.atOnce === 0) yield
     const resource = ResourceSet.get(after, name)
     if (resource === undefined) {
@@ -63,7 +62,7 @@ const betweenSets = function* (
     } else if (resource !== ResourceSet.get(before, name)) upsert.push(resource)
   }
   if (names === undefined) {
-    for (const name of HashMap.keys(before.resources)) {
+    for (const name of before.resources.keys()) {
       if (++looked % Steps.atOnce === 0) yield
       if (ResourceSet.get(after, name) === undefined) remove.push(name)
     }

@@ -79,7 +79,7 @@ const ofCursor = (cursor: Cursor | undefined, set: ResourceSet): string => {
   const touched = isReached ? new Set(log.slice(start).flatMap(({ before }) => Array.from(before.keys()))) : []
   const reach = isReached ? `reached ${Array.from(touched).join(",")}` : "lost"
   // What a cursor brought from another group is kept until it is deleted.
-  const kept = Array.from(HashMap.keys(cursor.fingerprints)).filter((name) => resourceAt(cursor, name) !== undefined)
+  const kept = Array.from(cursor.fingerprints.keys()).filter((name) => resourceAt(cursor, name) !== undefined)
   return `${reach} ${pairs(cursor.fingerprints)} ${pairs(cursor.aliases)} ${cursor.hasTtls} ${sorted(kept)}`
 }
 

@@ -9,7 +9,6 @@ import * as HeldVersions from "@effect-xds/core/resource/HeldVersions"
 import type { Resource } from "@effect-xds/core/resource/Resource"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Steps from "@effect-xds/core/Steps"
-import * as HashMap from "effect/HashMap"
 import type { Numbers } from "./Numbers.js"
 
 const [unknown, otherwise] = [-1, -2]
@@ -186,7 +185,7 @@ export class InternedVersions {
   }
 
   *#compare(numbers: Numbers, set: ResourceSet.ResourceSet, known: Known): Steps.Steps<Comparison> {
-    const size = HashMap.size(set.resources)
+    const size = set.resources.size
     if (known.places === undefined) {
       const root = this.#roots.find((each) => each.numbers.equals(numbers))
       const difference = root && (yield* Difference.inSteps(set, root.cursor))
