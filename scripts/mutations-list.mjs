@@ -6569,8 +6569,8 @@ export const mutations = [
   {
     fault: "accepting a session takes none of a turn's time",
     file: "packages/transport-connect/src/server/Connections.ts",
-    line: "this.application.beginTurn()\n    const peer",
-    becomes: "const peer",
+    line: "this.application.beginTurn()\n    const socket",
+    becomes: "const socket",
     by: "packages/transport-connect/test/wrappedRequests"
   },
   {
@@ -8102,7 +8102,7 @@ export const mutations = [
     fault: "a peer that sends, and whose answers to pings are late, is given up",
     file: "packages/transport-connect/src/grpc/Keepalive.ts",
     by: "packages/transport-connect/test/Keepalive.test.ts",
-    line: "session.destroyed || session.socket.bytesRead !== read",
+    line: "session.destroyed || (socket ?? session.socket).bytesRead !== read",
     becomes: "session.destroyed"
   },
   {

@@ -57,7 +57,7 @@ describe("ReadPause", () => {
         const [session] = sessions
         if (session === undefined) return expect.fail("no session")
         yield* ping(client)
-        const intake = new ReadPause(session)
+        const intake = new ReadPause(session, session.socket)
         intake.hold()
         intake.hold()
         let answered = false

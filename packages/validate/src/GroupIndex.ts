@@ -425,14 +425,15 @@ export class GroupIndex {
       const rule = GroupRule.find(ruleName)
       if (rule === undefined || this.#off.has(ruleName)) return
       if (ofGrpcAlone.has(ruleName) && this.#reached?.has(entry) !== true) return
-      found ??= []
       const { severity } = rule
       // Field by field: in Node 20 each copy of a spread object may have a shape of its own, which takes more than the object.
-      found.push(
+      const fault: GroupFault =
         to === undefined
           ? { rule: ruleName, severity, typeUrl, name, path, problem }
           : { rule: ruleName, severity, typeUrl, name, path, problem, to: { typeUrl: to.typeUrl, name: to.name } }
-      )
+      // Most have one. A list that grows from nothing has room for seventeen.
+      if (found === undefined) found = [fault]
+      else found.push(fault)
     }
     for (const each of facts.faults) add(each, each.problem)
     for (const reference of facts.references) {

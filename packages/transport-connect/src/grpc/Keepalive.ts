@@ -1,11 +1,14 @@
 /** HTTP/2 pings, which detect a connection that was lost silently. */
 import type { Http2Session } from "node:http2"
+import type { Socket } from "node:net"
 
 export interface Options {
   /** Milliseconds between pings. */
   readonly interval: number
   /** Milliseconds without a byte from the peer after a ping, which end the connection. */
   readonly timeout: number
+  /** The session's socket. Default: what the session gives, which is a proxy. */
+  readonly socket?: Socket
   /** Whether to ping now. Default: always. */
   readonly isWanted?: () => boolean
   /** Called when a ping was not answered; the connection is destroyed. */
@@ -20,7 +23,10 @@ export interface Options {
 const parts = 10
 
 /** Starts the pings; the result stops them. */
-export const start = (session: Http2Session, { interval, isWanted, onLost, timeout }: Options): (() => void) => {
+export const start = (
+  session: Http2Session,
+  { interval, isWanted, onLost, socket, timeout }: Options
+): (() => void) => {
   let waiting: NodeJS.Timeout | undefined
   const onAnswer = (): void => {
     clearTimeout(waiting)
@@ -29,7 +35,7 @@ export const start = (session: Http2Session, { interval, isWanted, onLost, timeo
   const wait = (left: number, read: number): void => {
     waiting = setTimeout(() => {
       // Any byte shows that the peer is there: its answer may come after megabytes on a slow line.
-      if (session.destroyed || session.socket.bytesRead !== read) onAnswer()
+      if (session.destroyed || (socket ?? session.socket).bytesRead !== read) onAnswer()
       else if (left > 1) wait(left - 1, read)
       else {
         onLost(`no answer to a ping in ${timeout} ms`)
@@ -40,7 +46,7 @@ export const start = (session: Http2Session, { interval, isWanted, onLost, timeo
   }
   const pings = setInterval(() => {
     if (waiting !== undefined || session.destroyed || isWanted?.() === false) return
-    wait(parts, session.socket.bytesRead)
+    wait(parts, (socket ?? session.socket).bytesRead)
     // A ping that Node does not send, because too many are unanswered, is no answer.
     session.ping((error) => {
       if (error === null) onAnswer()

@@ -50,6 +50,13 @@ interface Http1Connection {
   readonly onRequest: (request: Http1.IncomingMessage, response: Http1.ServerResponse) => void
 }
 
+interface OpenSession {
+  /** The address of its client. */
+  readonly host: string
+  /** How many streams are open. */
+  streams: number
+}
+
 export class Connections {
   /** Open connections with their addresses. */
   readonly #sockets = new Map<Net.Socket, string>()
@@ -57,15 +64,15 @@ export class Connections {
   readonly #handshakes = new Map<string, () => void>()
   /** Idle sockets, oldest first: before their first bytes, and HTTP/1.1 between requests. */
   readonly #idle = new Set<Net.Socket>()
-  readonly #sessions = new Set<Http2.Http2Session>()
+  readonly #sessions = new Map<Http2.Http2Session, OpenSession>()
   readonly #idleSessions: IdleConnections<Http2.Http2Session>
   /** The number of connections per address. */
   readonly #hosts = new Map<string, number>()
   readonly #refusing = new TransportMetrics.Refusing("maxConnections")
-  /** The number of open streams per session. */
-  readonly #open = new WeakMap<Http2.Http2Session, number>()
   readonly #http1Connections = new WeakMap<Net.Socket, Http1Connection>()
   #closing = false
+  /** The one of which a session is being made. */
+  #joining: Net.Socket | undefined
   readonly #listener: Net.Server
   readonly #http2: Http2.Http2Server
   readonly #http1: Http1.Server
@@ -158,10 +165,10 @@ export class Connections {
     this.#closing = true
     const closed = new Promise<void>((resolve) => this.#listener.close(() => resolve()))
     this.application.shutdown()
-    for (const session of this.#sessions) session.close()
+    for (const session of this.#sessions.keys()) session.close()
     for (const socket of this.#idle) socket.destroy()
     const timer = setTimeout(() => {
-      for (const session of this.#sessions) session.destroy()
+      for (const session of this.#sessions.keys()) session.destroy()
       for (const socket of this.#sockets.keys()) socket.destroy()
     }, this.limits.shutdownGrace)
     await closed
@@ -252,7 +259,7 @@ export class Connections {
       socket.removeListener("data", onData)
       socket.pause()
       socket.unshift(bytes)
-      if (http2) this.#http2.emit("connection", socket)
+      if (http2) this.#onHttp2(socket)
       else this.#onHttp1(socket)
     }
     socket.on("data", onData)
@@ -262,7 +269,7 @@ export class Connections {
     // The TCP socket below it is tracked.
     socket.on("error", () => undefined)
     this.#handshakes.get(endOf(socket))?.()
-    if (socket.alpnProtocol === "h2") this.#http2.emit("connection", socket)
+    if (socket.alpnProtocol === "h2") this.#onHttp2(socket)
     else this.#onHttp1(socket)
   }
 
@@ -280,6 +287,12 @@ export class Connections {
     this.#idle.add(socket)
     socket.once("close", stop)
     return stop
+  }
+
+  #onHttp2(socket: Net.Socket): void {
+    this.#joining = socket
+    this.#http2.emit("connection", socket)
+    this.#joining = undefined
   }
 
   #onHttp1(socket: Net.Socket): void {
@@ -314,16 +327,19 @@ export class Connections {
   readonly #onSession = (session: Http2.ServerHttp2Session): void => {
     // Reading in this turn adds to the time of accepting the session.
     this.application.beginTurn()
-    const peer = this.application.peerOf(session)
-    this.#sessions.add(session)
+    const socket = this.#joining ?? session.socket
+    const peer = this.application.peerOf(session, socket)
+    const host = socket.remoteAddress ?? "unknown"
+    this.#sessions.set(session, { host, streams: 0 })
     session.setLocalWindowSize(connectionWindow)
     if (this.#closing) session.close()
-    else this.#setIdle(session)
+    else this.#setIdle(session, host)
     this.log.debug("connection opened", { peer: peer.address, protocol: "HTTP/2" })
     const { interval, timeout } = this.limits.keepalive
     const stopPings = Keepalive.start(session, {
       interval,
       timeout,
+      socket,
       onLost: (reason) => this.log.warn("connection lost", { peer: peer.address, reason })
     })
     session.once("close", () => {
@@ -335,9 +351,9 @@ export class Connections {
   }
 
   /** Marks a session without streams as idle. */
-  #setIdle(session: Http2.Http2Session): void {
+  #setIdle(session: Http2.Http2Session, host: string): void {
     if (session.destroyed || session.closed) return
-    this.#idleSessions.add(session, session.socket.remoteAddress ?? "unknown", () => {
+    this.#idleSessions.add(session, host, () => {
       this.log.debug("connection closed for a newcomer, or because no stream was open on it for long", {
         peer: this.application.peerOf(session).address
       })
@@ -350,11 +366,12 @@ export class Connections {
   /** Counts a stream of a session, which is idle again when its last stream is closed. */
   #noteStream(session: Http2.Http2Session, stream: Http2.ServerHttp2Stream): void {
     this.#idleSessions.delete(session)
-    this.#open.set(session, (this.#open.get(session) ?? 0) + 1)
+    const open = this.#sessions.get(session)
+    if (open === undefined) return
+    open.streams++
     stream.once("close", () => {
-      const left = (this.#open.get(session) ?? 1) - 1
-      this.#open.set(session, left)
-      if (left === 0 && !this.#closing && this.#sessions.has(session)) this.#setIdle(session)
+      open.streams--
+      if (open.streams === 0 && !this.#closing && this.#sessions.has(session)) this.#setIdle(session, open.host)
     })
   }
 

@@ -7,6 +7,7 @@
  * the processor's cache before they are read: a thousand clients reconnecting at once cost half as much again.
  */
 import type { Http2Session } from "node:http2"
+import type { Socket } from "node:net"
 
 /** The libuv handle of a socket. */
 interface Handle {
@@ -23,8 +24,8 @@ const isHandle = (value: unknown): value is Handle =>
   typeof value.readStop === "function"
 
 /** Node has no public way to pause a socket that belongs to HTTP/2: `pause` throws. Internally it calls these. */
-const handleOf = (session: Http2Session): Handle | undefined => {
-  const handle: unknown = Reflect.get(session.socket, "_handle")
+const handleOf = (socket: Socket | undefined): Handle | undefined => {
+  const handle: unknown = socket && Reflect.get(socket, "_handle")
   return isHandle(handle) ? handle : undefined
 }
 
@@ -33,8 +34,11 @@ export class ReadPause {
   /** Streams that hold the pause. */
   #holders = 0
 
-  constructor(private readonly session: Http2Session) {
-    this.#handle = handleOf(session)
+  constructor(
+    private readonly session: Http2Session,
+    socket: Socket | undefined
+  ) {
+    this.#handle = handleOf(socket)
   }
 
   /**
