@@ -5767,7 +5767,7 @@ export const mutations = [
     file: "packages/transport-rest/src/internal/Session.ts",
     line: "for (const held of this.#held) held.asked = true",
     becomes: "",
-    by: "packages/transport-rest/test/Polling.test.ts"
+    by: "packages/transport-rest/test/Session.test.ts"
   },
   {
     fault: "a part that says that a name is gone does not answer who asked for it meanwhile",

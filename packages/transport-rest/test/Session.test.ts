@@ -139,6 +139,37 @@ describe("A session", () => {
     })
   )
 
+  it.scoped("tells nobody that nothing changed while it asks for everything, however late the server writes that", () =>
+    Effect.gen(function* () {
+      let [isLate, changes] = [false, 0]
+      const { happened, poll, session } = yield* make(
+        ({ resourceNames, responseNonce }, stream) => {
+          if (resourceNames.length > 0 && responseNonce === "" && !isLate) stream.write(response("1", "n1"))
+        },
+        () => {
+          if (changes-- > 0) session.write(response("changes only", "n2"))
+        }
+      )
+      expect(poll("").answers).toEqual(["1"])
+      isLate = true
+      changes = 1
+      const changed = poll("1")
+      expect(changed.answers).toEqual([])
+      session.write(response("2", "n3"))
+      expect(changed.answers).toEqual(["2"])
+      expect(happened).toEqual([
+        "request a,b",
+        "idle",
+        "request a,b ACK n1",
+        "writable",
+        "request",
+        "request a,b",
+        "writable",
+        "idle"
+      ])
+    })
+  )
+
   it.scoped("asks for everything when only changes were written, at once or at the next poll", () =>
     Effect.gen(function* () {
       let stream: ServerTransport.AcceptedStream | undefined
