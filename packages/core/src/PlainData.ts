@@ -7,6 +7,7 @@
 import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire"
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
+import * as NameTrie from "./resource/NameTrie.js"
 import { viewOf } from "./wire/Wire.js"
 
 /** Key that marks such a value. No field of a state has this name. */
@@ -25,6 +26,7 @@ const toJson = (value: unknown): Json => {
   if (value instanceof Uint8Array) return { [tag]: "bytes", base64: base64Encode(value) }
   if (value instanceof DataView) return { [tag]: "view", base64: base64Encode(bytesOf(value)) }
   if (Array.isArray(value)) return value.map(toJson)
+  if (value instanceof NameTrie.NameTrie) return { [tag]: "NameTrie", items: Array.from(value, toJson) }
   if (HashMap.isHashMap(value)) return { [tag]: "HashMap", items: Array.from(value, toJson) }
   if (HashSet.isHashSet(value)) return { [tag]: "HashSet", items: Array.from(value, toJson) }
   if (value instanceof Map) return { [tag]: "Map", items: Array.from(value, toJson) }
@@ -49,6 +51,8 @@ const fromJson = (json: unknown): unknown => {
       return base64Decode(String(record["base64"]))
     case "view":
       return viewOf(base64Decode(String(record["base64"])))
+    case "NameTrie":
+      return NameTrie.fromIterable(items.filter(isPair).map(([name, each]) => [String(name), each]))
     case "HashMap":
       return HashMap.fromIterable(items.filter(isPair))
     case "HashSet":

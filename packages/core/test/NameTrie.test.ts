@@ -80,6 +80,7 @@ describe("NameTrie", () => {
         }
         assert.strictEqual(draft.size, expected.size)
       }
+      assert.deepStrictEqual(sorted(draft), sorted(expected))
       made.push([draft.end(), expected], [single, expected])
       for (const [trie, entries] of made) assertSame(trie, entries)
       assertSame(first, new Map(filled(size)))

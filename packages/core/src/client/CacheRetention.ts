@@ -3,12 +3,11 @@
  *
  * @since 0.1.0
  */
-import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
-import * as Option from "effect/Option"
+import * as NameTrie from "../resource/NameTrie.js"
 import * as Authority from "../protocol/Authority.js"
 import * as Collection from "../protocol/Collection.js"
-import type { ClientCache, TypeCache } from "./CachedType.js"
+import type { ClientCache, Entry, TypeCache } from "./CachedType.js"
 import { collectionOf, countsOf, put, typeOf } from "./CachedType.js"
 import * as Ownerships from "./Ownership.js"
 import * as Retentions from "./Retention.js"
@@ -22,10 +21,10 @@ export const isRetained = (self: ClientCache, typeUrl: string, name: string): bo
   const type = typeOf(self, typeUrl)
   if (type.retained.size === 0) return false
   if (Retentions.has(type.retained, name)) return true
-  const entry = HashMap.get(type.entries, name)
+  const entry = type.entries.get(name)
   return (
-    Option.isSome(entry) &&
-    HashSet.size(entry.value.watchers) === 0 &&
+    entry !== undefined &&
+    HashSet.size(entry.watchers) === 0 &&
     ((Retentions.has(type.retained, "*") && Authority.isInWildcard(name)) || isOfRetained(type, name))
   )
 }
@@ -55,12 +54,12 @@ export const dropRetained = (self: ClientCache, typeUrl: string, name: string): 
   if (Collection.isGlob(name)) {
     return put(self, typeUrl, onlyKept({ ...type, retained: Retentions.withoutName(type.retained, name) }))
   }
-  const entry = Option.getOrUndefined(HashMap.get(type.entries, name))
+  const entry = type.entries.get(name)
   const [held, rejected] = countsOf(entry)
   return put(self, typeUrl, {
     ...type,
     ownership: Ownerships.replace(type.ownership, name, entry?.held, undefined),
-    entries: HashMap.remove(type.entries, name),
+    entries: NameTrie.remove(type.entries, name),
     held: type.held - held,
     rejected: type.rejected - rejected,
     retained: Retentions.withoutName(type.retained, name)
@@ -88,16 +87,16 @@ export const dropRetainedOf = (self: ClientCache, typeUrl: string, stream: strin
  */
 export const onlyKept = (type: TypeCache): TypeCache => {
   const isAny = HashSet.size(type.watchers) > 0 || Retentions.has(type.retained, "*")
-  const entries = HashMap.filter(
-    type.entries,
-    (entry, name) =>
-      HashSet.size(entry.watchers) > 0 ||
-      (isAny && Authority.isInWildcard(name)) ||
-      Retentions.has(type.retained, name) ||
-      collectionOf(type, name) !== undefined ||
-      isOfRetained(type, name)
-  )
-  if (HashMap.size(entries) === HashMap.size(type.entries)) return type
+  const isKept = (name: string, entry: Entry): boolean =>
+    HashSet.size(entry.watchers) > 0 ||
+    (isAny && Authority.isInWildcard(name)) ||
+    Retentions.has(type.retained, name) ||
+    collectionOf(type, name) !== undefined ||
+    isOfRetained(type, name)
+  const draft = new NameTrie.NameTrieDraft(type.entries)
+  for (const [name, entry] of type.entries) if (!isKept(name, entry)) draft.remove(name)
+  const entries = draft.end()
+  if (entries === type.entries) return type
   let [held, rejected] = [0, 0]
   let ownership: Ownerships.Ownership = { ...Ownerships.none, claims: type.ownership.claims }
   for (const [name, entry] of entries) {

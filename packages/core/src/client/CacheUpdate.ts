@@ -7,9 +7,7 @@
  * @see https://github.com/grpc/proposal/blob/master/A88-xds-data-error-handling.md
  * @since 0.1.0
  */
-import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
-import type * as Option from "effect/Option"
 import * as Authority from "../protocol/Authority.js"
 import * as Collection from "../protocol/Collection.js"
 import * as StatusCode from "../protocol/StatusCode.js"
@@ -39,9 +37,9 @@ const { INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED } = StatusCode.codes
  *
  * @since 0.1.0
  */
-export const useOf = (entry: Option.Option<Entry>, server: string): InUse | undefined => {
-  if (entry._tag === "None" || entry.value.held === undefined) return undefined
-  const { failure, held } = entry.value
+export const useOf = (entry: Entry | undefined, server: string): InUse | undefined => {
+  if (entry?.held === undefined) return undefined
+  const { failure, held } = entry
   const isPlain = failure === undefined && held.expiresAt === never && held.server === server
   return { version: held.version, bytes: viewOf(held.bytes), isPlain }
 }
@@ -56,7 +54,7 @@ const orderOf = (before: TypeCache, after: TypeCache, validation: Validation, se
       places.push(each)
       continue
     }
-    const use = useOf(HashMap.get(entries, each), server)
+    const use = useOf(entries.get(each), server)
     if (use !== undefined) places.push(ResponseOrders.place(each, use))
   }
   return { server, places, revision }

@@ -3,9 +3,8 @@
  *
  * @since 0.1.0
  */
-import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
-import * as Option from "effect/Option"
+import * as NameTrie from "../resource/NameTrie.js"
 import * as Authority from "../protocol/Authority.js"
 import * as Collection from "../protocol/Collection.js"
 import type { ClientCache, Entry, Notice, Result, Step } from "./CachedType.js"
@@ -52,17 +51,17 @@ export const watch = (self: ClientCache, typeUrl: string, name: string, watcher:
     const each = Array.from(type.entries).flatMap(([of, entry]) => (Authority.isInWildcard(of) ? tell(of, entry) : []))
     return [next, [...each, ...whole]]
   }
-  const entry = Option.getOrElse(HashMap.get(type.entries, name), () => requested)
+  const entry = type.entries.get(name) ?? requested
   const watched = { ...entry, watchers: HashSet.add(entry.watchers, watcher) }
   const retained = Retentions.withoutName(type.retained, name)
   if (!Collection.isGlob(name)) {
-    const entries = HashMap.set(type.entries, name, watched)
+    const entries = NameTrie.set(type.entries, name, watched)
     return [put(self, typeUrl, { ...type, entries, retained }), tell(name, entry)]
   }
   // A collection that is retained was answered.
   const isAnswered = Retentions.has(type.retained, name) && hasMembers(type.entries, name)
   const answered: Entry = isAnswered ? { ...watched, status: "Acked" } : watched
-  const entries = HashMap.set(type.entries, name, answered)
+  const entries = NameTrie.set(type.entries, name, answered)
   const members = Array.from(type.entries).filter(([of]) => Collection.of(of) === name)
   const told = members.flatMap(([of, each]) => tell(of, each))
   const whole = tell(name, entry).map((notice) =>
@@ -135,13 +134,13 @@ const leave = (
   stream: string | undefined
 ): ClientCache => {
   const type = typeOf(self, typeUrl)
-  const entry = Option.getOrUndefined(HashMap.get(type.entries, glob))
+  const entry = type.entries.get(glob)
   if (entry === undefined) return self
   const watchers = HashSet.remove(entry.watchers, watcher)
   if (HashSet.size(watchers) > 0)
-    return put(self, typeUrl, { ...type, entries: HashMap.set(type.entries, glob, { ...entry, watchers }) })
+    return put(self, typeUrl, { ...type, entries: NameTrie.set(type.entries, glob, { ...entry, watchers }) })
   const isKept = stream !== undefined && Retentions.count(type.retained) < Retentions.maxRetained
   const retained = isKept ? Retentions.withName(type.retained, stream, glob) : type.retained
   const rejected = type.rejected - countsOf(entry)[1]
-  return put(self, typeUrl, onlyKept({ ...type, entries: HashMap.remove(type.entries, glob), rejected, retained }))
+  return put(self, typeUrl, onlyKept({ ...type, entries: NameTrie.remove(type.entries, glob), rejected, retained }))
 }

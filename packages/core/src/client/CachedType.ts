@@ -3,9 +3,8 @@
  *
  * @since 0.1.0
  */
-import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
-import * as Option from "effect/Option"
+import * as NameTrie from "../resource/NameTrie.js"
 import * as Authority from "../protocol/Authority.js"
 import * as Collection from "../protocol/Collection.js"
 import * as StatusCode from "../protocol/StatusCode.js"
@@ -111,7 +110,7 @@ export interface Entry {
  * @since 0.1.0
  */
 export interface TypeCache {
-  readonly entries: HashMap.HashMap<string, Entry>
+  readonly entries: NameTrie.NameTrie<Entry>
   /** Number of entries that hold a resource. */
   readonly held: number
   /** Number of entries that were rejected and hold none. */
@@ -164,7 +163,7 @@ export const noNotices: ReadonlyArray<Notice> = []
  * @since 0.1.0
  */
 export const emptyType: TypeCache = {
-  entries: HashMap.empty(),
+  entries: NameTrie.empty(),
   held: 0,
   rejected: 0,
   revision: 0,
@@ -205,7 +204,7 @@ export const put = (self: ClientCache, typeUrl: string, next: TypeCache): Client
 /** ★ Drops an order that is much longer than the entries: it would keep the resources of an old response in memory. */
 const withoutOldOrder = (type: TypeCache): TypeCache => {
   const { entries, order } = type
-  const most = 2 * HashMap.size(entries) + 16
+  const most = 2 * entries.size + 16
   return order.places.length > most ? { ...type, order: ResponseOrders.none } : type
 }
 
@@ -224,7 +223,7 @@ export const isCached = (entry: Entry | undefined): boolean =>
  */
 export const collectionOf = ({ collections, entries }: TypeCache, name: string): string | undefined => {
   const glob = collections ? Collection.of(name) : undefined
-  return glob !== undefined && HashMap.has(entries, glob) ? glob : undefined
+  return glob !== undefined && entries.has(glob) ? glob : undefined
 }
 
 /**
@@ -236,7 +235,7 @@ export const isBrought = (type: TypeCache, name: string): boolean =>
   (HashSet.size(type.watchers) > 0 && Authority.isInWildcard(name)) || collectionOf(type, name) !== undefined
 
 const hasMember = (
-  entries: HashMap.HashMap<string, Entry>,
+  entries: Iterable<readonly [string, Entry]>,
   glob: string,
   isOne: (entry: Entry) => boolean
 ): boolean => {
@@ -251,7 +250,7 @@ const isHeld = ({ held }: Entry): boolean => held !== undefined
  *
  * @since 0.1.0
  */
-export const hasMembers = (entries: HashMap.HashMap<string, Entry>, glob: string): boolean =>
+export const hasMembers = (entries: Iterable<readonly [string, Entry]>, glob: string): boolean =>
   hasMember(entries, glob, isHeld)
 
 /**
@@ -284,7 +283,7 @@ export const inOrder = (watchers: Iterable<number>): ReadonlyArray<number> => Ar
  */
 export const watchersOf = (type: TypeCache, name: string, entry: Entry): ReadonlyArray<number> => {
   const glob = collectionOf(type, name)
-  const others = glob === undefined ? type.watchers : Option.getOrUndefined(HashMap.get(type.entries, glob))?.watchers
+  const others = glob === undefined ? type.watchers : type.entries.get(glob)?.watchers
   return others === undefined || HashSet.size(others) === 0 || (glob === undefined && !Authority.isInWildcard(name))
     ? inOrder(entry.watchers)
     : inOrder(HashSet.union(others, entry.watchers))
@@ -334,7 +333,7 @@ const oneRejected = [0, 1] as const
  * @since 0.1.0
  */
 export class CacheDraft {
-  private readonly entries: HashMap.HashMap<string, Entry>
+  private readonly entries: NameTrie.NameTrieDraft<Entry>
   private expiresAt: number
   private held: number
   private rejected: number
@@ -346,7 +345,7 @@ export class CacheDraft {
     private readonly typeUrl: string,
     private readonly type: TypeCache
   ) {
-    this.entries = HashMap.beginMutation(type.entries)
+    this.entries = new NameTrie.NameTrieDraft(type.entries)
     this.expiresAt = type.expiresAt
     this.held = type.held
     this.rejected = type.rejected
@@ -354,11 +353,11 @@ export class CacheDraft {
   }
 
   get size(): number {
-    return HashMap.size(this.entries)
+    return this.entries.size
   }
 
   get(name: string): Entry | undefined {
-    return Option.getOrUndefined(HashMap.get(this.entries, name))
+    return this.entries.get(name)
   }
 
   /**
@@ -376,8 +375,8 @@ export class CacheDraft {
     this.ownership = Ownerships.replace(this.ownership, name, known?.held, entry.held)
     this.held += after[0] - before[0]
     this.rejected += after[1] - before[1]
-    if (isDropped) HashMap.remove(this.entries, name)
-    else HashMap.set(this.entries, name, entry)
+    if (isDropped) this.entries.remove(name)
+    else this.entries.set(name, entry)
     if (entry.held !== undefined) this.expiresAt = Math.min(this.expiresAt, entry.held.expiresAt)
   }
 
@@ -440,7 +439,7 @@ export class CacheDraft {
       const entry = this.get(glob)
       if (entry === undefined || hasMembers(this.entries, glob)) continue
       const { failure, status } = entry
-      const isKnown = entry === Option.getOrUndefined(HashMap.get(this.type.entries, glob))
+      const isKnown = entry === this.type.entries.get(glob)
       // ★ It was told as ambient, as long as a member was in use.
       if (failure !== undefined && isKnown && isGone(status, failure) && hasMembers(this.type.entries, glob))
         this.tell(glob, entry, resultOf(entry, failure.error))
@@ -455,11 +454,10 @@ export class CacheDraft {
   }
 
   end(expiresAt = this.expiresAt): Step {
-    HashMap.endMutation(this.entries)
     return [
       put(this.cache, this.typeUrl, {
         ...this.type,
-        entries: this.entries,
+        entries: this.entries.end(),
         held: this.held,
         rejected: this.rejected,
         ownership: this.ownership,

@@ -8,9 +8,7 @@
  * @see https://github.com/grpc/proposal/blob/master/A40-csds-support.md
  * @since 0.1.0
  */
-import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
-import * as Option from "effect/Option"
 import * as Collection from "../protocol/Collection.js"
 import * as StatusCode from "../protocol/StatusCode.js"
 import * as ReceivedResources from "../wire/ReceivedResource.js"
@@ -60,7 +58,7 @@ export const empty: ClientCache = { types: new Map() }
  * @since 0.1.0
  */
 export const get = (self: ClientCache, typeUrl: string, name: string): Entry | undefined =>
-  Option.getOrUndefined(HashMap.get(typeOf(self, typeUrl).entries, name))
+  typeOf(self, typeUrl).entries.get(name)
 
 /**
  * The resources in use, for the validation of a response with so many resources.
@@ -82,7 +80,7 @@ export const inUse = (
   let index: ResponseOrders.PlaceIndex | undefined
   const byName = (): ResponseOrders.PlaceIndex => (index ??= new ResponseOrders.PlaceIndex(places))
   const look = (name: string): Placed | undefined => {
-    const use = useOf(HashMap.get(entries, name), server)
+    const use = useOf(entries.get(name), server)
     return use === undefined ? undefined : ResponseOrders.place(name, use)
   }
   return {
@@ -123,7 +121,7 @@ export const own = (
  *
  * @since 0.1.0
  */
-export const size = (self: ClientCache, typeUrl: string): number => HashMap.size(typeOf(self, typeUrl).entries)
+export const size = (self: ClientCache, typeUrl: string): number => typeOf(self, typeUrl).entries.size
 
 /**
  * Whether the type has a wildcard watcher.
@@ -295,7 +293,7 @@ const tellAll = (
       if (result !== undefined && watchers.length > 0) notices.push({ typeUrl, name, watchers, result })
     }
     // Wildcard watchers of a type without entries get the error once, for `*`.
-    if (HashSet.size(type.watchers) > 0 && HashMap.isEmpty(type.entries) && isServed(typeUrl, "*")) {
+    if (HashSet.size(type.watchers) > 0 && type.entries.size === 0 && isServed(typeUrl, "*")) {
       const result = resultOfEntry(requested)
       if (result !== undefined) notices.push({ typeUrl, name: "*", watchers: inOrder(type.watchers), result })
     }

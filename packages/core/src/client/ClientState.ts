@@ -7,7 +7,7 @@
 import * as Reason from "@effect-xds/proto/Reason"
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
-import * as HashMap from "effect/HashMap"
+import * as NameTrie from "../resource/NameTrie.js"
 import * as PlainData from "../PlainData.js"
 import * as Digest from "../resource/Digest.js"
 import type { ClientCache, Entry } from "./ClientCache.js"
@@ -32,7 +32,7 @@ export class RestoreError extends Data.TaggedError("RestoreError")<{
 }
 
 /** Version of the format. Increase it when the fields of the state change. */
-const format = 4
+const format = 5
 
 const digestOf = (text: string): string => Digest.toHex(Digest.ofParts([String(format), text]))
 
@@ -43,8 +43,11 @@ const withValues = (cache: ClientCache, valueOf: (typeUrl: string, entry: Entry)
       typeUrl,
       {
         ...type,
-        entries: HashMap.map(type.entries, (entry) =>
-          entry.held === undefined ? entry : { ...entry, held: { ...entry.held, value: valueOf(typeUrl, entry) } }
+        entries: NameTrie.fromIterable(
+          Array.from(type.entries, ([name, entry]) => [
+            name,
+            entry.held === undefined ? entry : { ...entry, held: { ...entry.held, value: valueOf(typeUrl, entry) } }
+          ])
         )
       }
     ])

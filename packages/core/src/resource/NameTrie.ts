@@ -216,11 +216,12 @@ export const remove = <V>(self: NameTrie<V>, name: string): NameTrie<V> => {
 }
 
 /**
- * Changes of a trie. A node is copied with the first change below it; further changes are made in place.
+ * Changes of a trie. A node is copied with the first change below it; further changes are made in place. It is not changed while it
+ * is gone through.
  *
  * @since 0.1.0
  */
-export class NameTrieDraft<V> {
+export class NameTrieDraft<V> implements Iterable<readonly [string, V]> {
   #from: NameTrie<V>
   #root: Node<V>
   #size: number
@@ -242,6 +243,10 @@ export class NameTrieDraft<V> {
 
   has(name: string): boolean {
     return find(this.#root, name, Hash.string(name)) !== undefined
+  }
+
+  [Symbol.iterator](): IterableIterator<readonly [string, V]> {
+    return new Walk<V, readonly [string, V]>(this.#root, entryOf)
   }
 
   set(name: string, value: V): void {
