@@ -5328,7 +5328,7 @@ const calls = [
     file: "packages/connect-xds/src/internal/ChannelDriver.ts",
     by: "packages/connect-xds/test/profiles.test.ts",
     line: "if (to === address) connection.close(reason)",
-    becomes: ""
+    becomes: "void [to, address, connection, reason]"
   },
   {
     fault: "calls: a cluster that loses its health checks stays as it was",

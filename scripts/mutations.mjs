@@ -188,6 +188,7 @@ const assertSound = async ({ path, test }) => {
 
 const rows = []
 const begin = Date.now()
+let isCut = false
 try {
   if (only === undefined) {
     withPeers(mutations.some((mutation) => mutation.peers === true))
@@ -213,8 +214,9 @@ try {
     console.log(`     ${killer === undefined ? "SURVIVED" : `killed by ${killer.test}`}`)
   }
 } catch (error) {
+  // What was seen before is written all the same.
   console.error(error.message)
-  process.exit(1)
+  isCut = true
 }
 const survived = rows.filter(({ killer }) => killer === undefined)
 const minutes = ((Date.now() - begin) / 60_000).toFixed(1)
@@ -252,4 +254,4 @@ ${lines.join("\n")}
 `
   writeFileSync(values.markdown, text)
 }
-process.exitCode = survived.length > 0 ? 1 : 0
+process.exitCode = isCut || survived.length > 0 ? 1 : 0
