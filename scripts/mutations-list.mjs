@@ -9092,5 +9092,12 @@ export const mutations = [
     by: "packages/core/test/NameTrie.test.ts",
     line: "    next.nodes = next.nodes.toSpliced(count(next.branched & (bit - 1)), 0, below)",
     becomes: "    next.nodes = next.nodes.toSpliced(next.nodes.length, 0, below)"
+  },
+  {
+    fault: "name table: among many names, one that is there loses its value when it is given again as a new one",
+    file: "server/NameTable.ts",
+    by: "packages/core/test/NameTable.test.ts",
+    line: "if (many.getHash(name, hash) === undefined) many.setHash",
+    becomes: "many.setHash"
   }
 ]

@@ -12,10 +12,15 @@ const name = fc
   .oneof(fc.integer({ min: 0, max: 12 }), fc.integer({ min: 0, max: 300 }))
   .map((number) => `name-${number}`)
 
-type Change = { readonly set: string; readonly to: string } | { readonly remove: string } | { readonly end: true }
+type Change =
+  | { readonly set: string; readonly to: string }
+  | { readonly setNew: string }
+  | { readonly remove: string }
+  | { readonly end: true }
 
 const change: fc.Arbitrary<Change> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ set: name, to: fc.constantFrom("", "one", "two") }) },
+  { weight: 2, arbitrary: fc.record({ setNew: name }) },
   { weight: 2, arbitrary: fc.record({ remove: name }) },
   { weight: 1, arbitrary: fc.constant({ end: true } as const) }
 )
@@ -56,6 +61,13 @@ describe("NameTable", () => {
           single = NameTable.set(single, each.set, each.to)
           expected.set(each.set, each.to)
           assert.strictEqual(draft.get(each.set), each.to)
+        } else if ("setNew" in each) {
+          draft.setNew(each.setNew, "new")
+          if (!expected.has(each.setNew)) {
+            single = NameTable.set(single, each.setNew, "new")
+            expected.set(each.setNew, "new")
+          }
+          assert.strictEqual(draft.get(each.setNew), expected.get(each.setNew))
         } else {
           draft.delete(each.remove)
           single = NameTable.remove(single, each.remove)

@@ -241,6 +241,11 @@ export class NameTrieDraft<V> implements Iterable<readonly [string, V]> {
     return find(this.#root, name, Hash.string(name))
   }
 
+  /** @param hash of the name, as `Hash.string` makes it */
+  getHash(name: string, hash: number): V | undefined {
+    return find(this.#root, name, hash)
+  }
+
   has(name: string): boolean {
     return find(this.#root, name, Hash.string(name)) !== undefined
   }

@@ -23,12 +23,12 @@ export class HeldNamesDraft {
   }
 
   set(name: string, fingerprint: string): void {
-    if (this.#names.get(name) !== fingerprint) this.#names.set(name, fingerprint)
+    this.#names.set(name, fingerprint)
   }
 
   /** Adds a name without content; an existing entry stays. */
   setNew(name: string): void {
-    if (!this.#names.has(name)) this.#names.set(name, "")
+    this.#names.setNew(name, "")
   }
 
   delete(name: string): void {

@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+import * as Hash from "effect/Hash"
 import * as NameTrie from "../resource/NameTrie.js"
 
 /** Most names in a `Map` of the platform. */
@@ -183,16 +184,28 @@ export class NameTableDraft<V> {
       if (this.#few.size > mostFew) this.#spread(this.#few)
     } else if (this.#many !== undefined || this.#from.many !== undefined) {
       this.#among(this.#from.many).set(name, value)
-    } else if (!this.#note(name, value)) {
+    } else if (this.get(name) !== value && !this.#note(name, value)) {
       this.#copy()
       this.set(name, value)
     }
   }
 
+  /** {@link set} for a name that is not there; the value of one that is stays. */
+  setNew(name: string, value: V): void {
+    if (this.#many === undefined && this.#from.many === undefined) {
+      if (!this.has(name)) this.set(name, value)
+      return
+    }
+    const many = this.#among(this.#from.many)
+    const hash = Hash.string(name)
+    if (many.getHash(name, hash) === undefined) many.setHash(name, hash, value)
+  }
+
   delete(name: string): void {
-    if (!this.has(name)) return
     if (this.#many !== undefined || this.#from.many !== undefined) {
       this.#among(this.#from.many).remove(name)
+    } else if (!this.has(name)) {
+      return
     } else if (this.#few === undefined && !this.#from.few.has(name)) {
       this.#beside().delete(name)
       this.#added--
@@ -212,7 +225,10 @@ export class NameTableDraft<V> {
   }
 
   #made(): NameTable<V> {
-    if (this.#many !== undefined) return fromTrie(this.#many.end())
+    if (this.#many !== undefined) {
+      const many = this.#many.end()
+      return many === this.#from.many ? this.#from : fromTrie(many)
+    }
     if (this.#few !== undefined) return this.#few.size === 0 ? none : new NameTable(this.#few, undefined, 0, undefined)
     const { few } = this.#from
     return this.#recent === undefined ? this.#from : new NameTable(few, this.#recent, this.#added, undefined)
