@@ -5327,8 +5327,8 @@ const calls = [
     fault: "calls: connections are not cut where a failed health check is to cut them",
     file: "packages/connect-xds/src/internal/ChannelDriver.ts",
     by: "packages/connect-xds/test/profiles.test.ts",
-    line: "if (to === address) connection.close(reason)",
-    becomes: "void [to, address, connection, reason]"
+    line: "this.links.get(address)?.connection.close(reason)",
+    becomes: ""
   },
   {
     fault: "calls: a cluster that loses its health checks stays as it was",
@@ -7368,7 +7368,7 @@ export const mutations = [
     file: "resource/LayeredGroup.ts",
     by: "packages/core/test/LayeredGroup.test.ts",
     line: "for (const hidden of ResourceSets.ownersOf(now.base, each)) names.add(hidden)",
-    becomes: ""
+    becomes: "void [now, each]"
   },
   {
     fault: "layers: a new label of the base moves the cursors of its groups",
