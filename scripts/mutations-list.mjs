@@ -9095,9 +9095,9 @@ export const mutations = [
   },
   {
     fault: "name table: among many names, one that is there loses its value when it is given again as a new one",
-    file: "server/NameTable.ts",
+    file: "resource/NameTrie.ts",
     by: "packages/core/test/NameTable.test.ts",
-    line: "if (many.getHash(name, hash) === undefined) many.setHash",
-    becomes: "many.setHash"
+    line: "if (find(this.#root, name, hash) === undefined) this.setHash",
+    becomes: "this.setHash"
   }
 ]

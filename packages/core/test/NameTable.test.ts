@@ -163,5 +163,14 @@ describe("NameSet", () => {
       set
     )
     assert.strictEqual(NameSet.removeAll(set, ["a", "b"]), NameSet.empty)
+    for (const size of [3, 300]) {
+      const ofOtherValues = NameSet.ofTable(
+        NameTable.ofNames(
+          filled(size).map(([each]) => each),
+          "held"
+        )
+      )
+      assert.strictEqual(NameSet.addAll(ofOtherValues, ofOtherValues), ofOtherValues)
+    }
   })
 })

@@ -241,11 +241,6 @@ export class NameTrieDraft<V> implements Iterable<readonly [string, V]> {
     return find(this.#root, name, Hash.string(name))
   }
 
-  /** @param hash of the name, as `Hash.string` makes it */
-  getHash(name: string, hash: number): V | undefined {
-    return find(this.#root, name, hash)
-  }
-
   has(name: string): boolean {
     return find(this.#root, name, Hash.string(name)) !== undefined
   }
@@ -255,12 +250,18 @@ export class NameTrieDraft<V> implements Iterable<readonly [string, V]> {
   }
 
   set(name: string, value: V): void {
-    this.#root = this.#set(this.#root, 0, name, Hash.string(name), value)
+    this.setHash(name, Hash.string(name), value)
   }
 
   /** @param hash of the name, as `Hash.string` makes it */
   setHash(name: string, hash: number, value: V): void {
     this.#root = this.#set(this.#root, 0, name, hash, value)
+  }
+
+  /** {@link set} for a name that is not there; the value of one that is stays. */
+  setNew(name: string, value: V): void {
+    const hash = Hash.string(name)
+    if (find(this.#root, name, hash) === undefined) this.setHash(name, hash, value)
   }
 
   remove(name: string): void {

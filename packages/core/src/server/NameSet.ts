@@ -78,7 +78,7 @@ export const addAllInSteps = function* (self: NameSet, names: Iterable<string>):
   const draft = new NameTable.NameTableDraft(self.table)
   let count = 0
   for (const name of names) {
-    draft.set(name, "")
+    draft.setNew(name, "")
     if (++count % atOnce === 0) yield
   }
   return changed(self, draft)

@@ -7,7 +7,6 @@
  *
  * @since 0.1.0
  */
-import * as Hash from "effect/Hash"
 import * as NameTrie from "../resource/NameTrie.js"
 
 /** Most names in a `Map` of the platform. */
@@ -141,7 +140,6 @@ export const set = <V>(self: NameTable<V>, name: string, value: V): NameTable<V>
  * @since 0.1.0
  */
 export const remove = <V>(self: NameTable<V>, name: string): NameTable<V> => {
-  if (!self.has(name)) return self
   const draft = new NameTableDraft(self)
   draft.delete(name)
   return draft.end()
@@ -192,13 +190,11 @@ export class NameTableDraft<V> {
 
   /** {@link set} for a name that is not there; the value of one that is stays. */
   setNew(name: string, value: V): void {
-    if (this.#many === undefined && this.#from.many === undefined) {
-      if (!this.has(name)) this.set(name, value)
-      return
+    if (this.#many !== undefined || this.#from.many !== undefined) {
+      this.#among(this.#from.many).setNew(name, value)
+    } else if (!this.has(name)) {
+      this.set(name, value)
     }
-    const many = this.#among(this.#from.many)
-    const hash = Hash.string(name)
-    if (many.getHash(name, hash) === undefined) many.setHash(name, hash, value)
   }
 
   delete(name: string): void {
