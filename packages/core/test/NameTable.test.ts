@@ -4,81 +4,29 @@ import * as NameSet from "@effect-xds/core/server/NameSet"
 import * as NameTable from "@effect-xds/core/server/NameTable"
 import * as Steps from "@effect-xds/core/Steps"
 import { assert, describe, it } from "@effect/vitest"
-import * as Hash from "effect/Hash"
 import * as fc from "fast-check"
+import * as NamesModel from "./NamesModel.js"
+import { filled, sorted } from "./NamesModel.js"
 
 /** Around the 8 values that are noted beside a shared map, and the 256 names that are few. */
 const name = fc
   .oneof(fc.integer({ min: 0, max: 12 }), fc.integer({ min: 0, max: 300 }))
   .map((number) => `name-${number}`)
 
-type Change =
-  | { readonly set: string; readonly to: string }
-  | { readonly setNew: string }
-  | { readonly remove: string }
-  | { readonly end: true }
-
-const change: fc.Arbitrary<Change> = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ set: name, to: fc.constantFrom("", "one", "two") }) },
-  { weight: 2, arbitrary: fc.record({ setNew: name }) },
-  { weight: 2, arbitrary: fc.record({ remove: name }) },
-  { weight: 1, arbitrary: fc.constant({ end: true } as const) }
-)
-
-const sorted = <A>(entries: Iterable<A>): ReadonlyArray<string> =>
-  Array.from(entries, (each) => JSON.stringify(each)).sort()
-
-const assertSame = (table: NameTable.NameTable<string>, expected: ReadonlyMap<string, string>): void => {
-  assert.strictEqual(table.size, expected.size)
-  assert.deepStrictEqual(sorted(table), sorted(expected))
-  assert.deepStrictEqual(sorted(table.keys()), sorted(expected.keys()))
-  for (const each of [...expected.keys(), "another"]) {
-    assert.strictEqual(table.get(each), expected.get(each))
-    assert.strictEqual(table.getHash(each, Hash.string(each)), expected.get(each))
-    assert.strictEqual(table.has(each), expected.has(each))
-  }
+const tables: NamesModel.Kind<NameTable.NameTable<string>, NameTable.NameTableDraft<string>> = {
+  fromIterable: NameTable.fromIterable,
+  set: NameTable.set,
+  remove: NameTable.remove,
+  draft: (from) => new NameTable.NameTableDraft(from),
+  removeFrom: (draft, each) => draft.delete(each),
+  others: ["another"]
 }
-
-const filled = (size: number): ReadonlyArray<readonly [string, string]> =>
-  Array.from({ length: size }, (_, number) => [`name-${number}`, ""])
 
 describe("NameTable", () => {
   it.prop(
     "a table has what was set, however few or many names it has; no change changes another table",
-    [fc.constantFrom(0, 3, 100, 250, 400), fc.array(change, { maxLength: 60 })],
-    ([size, changes]) => {
-      const first = NameTable.fromIterable(filled(size))
-      assertSame(first, new Map(filled(size)))
-      const made: Array<readonly [NameTable.NameTable<string>, ReadonlyMap<string, string>]> = []
-      const draft = new NameTable.NameTableDraft(first)
-      const expected = new Map(filled(size))
-      let single = first
-      for (const each of changes) {
-        if ("end" in each) {
-          made.push([draft.end(), new Map(expected)], [single, new Map(expected)])
-        } else if ("set" in each) {
-          draft.set(each.set, each.to)
-          single = NameTable.set(single, each.set, each.to)
-          expected.set(each.set, each.to)
-          assert.strictEqual(draft.get(each.set), each.to)
-        } else if ("setNew" in each) {
-          draft.setNew(each.setNew, "new")
-          if (!expected.has(each.setNew)) {
-            single = NameTable.set(single, each.setNew, "new")
-            expected.set(each.setNew, "new")
-          }
-          assert.strictEqual(draft.get(each.setNew), expected.get(each.setNew))
-        } else {
-          draft.delete(each.remove)
-          single = NameTable.remove(single, each.remove)
-          expected.delete(each.remove)
-          assert.isFalse(draft.has(each.remove))
-        }
-      }
-      made.push([draft.end(), expected], [single, expected])
-      for (const [table, entries] of made) assertSame(table, entries)
-      assertSame(first, new Map(filled(size)))
-    }
+    [fc.constantFrom(0, 3, 100, 250, 400), fc.array(NamesModel.change(name, 2), { maxLength: 60 })],
+    ([size, changes]) => void NamesModel.check(tables, size, changes)
   )
 
   it("another value of a name that it has is noted beside the shared map; the ninth is not", () => {

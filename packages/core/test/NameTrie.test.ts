@@ -4,6 +4,8 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Hash from "effect/Hash"
 import * as fc from "fast-check"
 import * as CollidingNames from "./CollidingNames.js"
+import * as NamesModel from "./NamesModel.js"
+import { filled, sorted } from "./NamesModel.js"
 
 const alike = [...CollidingNames.ofOneHash(4), ...CollidingNames.nearlyOfOneHash(2)]
 
@@ -14,38 +16,27 @@ const name = fc.oneof(
   fc.integer({ min: 0, max: 3_000 }).map((number) => `name-${number}`)
 )
 
-type Change = { readonly set: string; readonly to: number } | { readonly remove: string } | { readonly end: true }
-
-const change: fc.Arbitrary<Change> = fc.oneof(
-  { weight: 5, arbitrary: fc.record({ set: name, to: fc.integer({ min: 0, max: 3 }) }) },
-  { weight: 4, arbitrary: fc.record({ remove: name }) },
-  { weight: 1, arbitrary: fc.constant({ end: true } as const) }
-)
-
-const sorted = <A>(entries: Iterable<A>): ReadonlyArray<string> =>
-  Array.from(entries, (each) => JSON.stringify(each)).sort()
-
-const assertSame = (trie: NameTrie.NameTrie<number>, expected: ReadonlyMap<string, number>): void => {
-  assert.strictEqual(trie.size, expected.size)
-  assert.deepStrictEqual(sorted(trie), sorted(expected))
-  const entries = Array.from(trie)
-  assert.deepStrictEqual(
-    Array.from(trie.keys()),
-    entries.map(([each]) => each)
-  )
-  assert.deepStrictEqual(
-    Array.from(trie.values()),
-    entries.map(([, value]) => value)
-  )
-  for (const each of [...expected.keys(), ...alike, "another"]) {
-    assert.strictEqual(trie.get(each), expected.get(each))
-    assert.strictEqual(trie.getHash(each, Hash.string(each)), expected.get(each))
-    assert.strictEqual(trie.has(each), expected.has(each))
-  }
+const tries: NamesModel.Kind<NameTrie.NameTrie<string>, NameTrie.NameTrieDraft<string>> = {
+  fromIterable: NameTrie.fromIterable,
+  set: NameTrie.set,
+  remove: NameTrie.remove,
+  draft: (from) => new NameTrie.NameTrieDraft(from),
+  removeFrom: (draft, each) => draft.remove(each),
+  others: [...alike, "another"],
+  assertOne: (trie) => {
+    const entries = Array.from(trie)
+    assert.deepStrictEqual(
+      Array.from(trie.keys()),
+      entries.map(([each]) => each)
+    )
+    assert.deepStrictEqual(
+      Array.from(trie.values()),
+      entries.map(([, value]) => value)
+    )
+  },
+  assertDraft: (draft, expected) => assert.strictEqual(draft.size, expected.size),
+  assertLast: (draft, expected) => assert.deepStrictEqual(sorted(draft), sorted(expected))
 }
-
-const filled = (size: number): ReadonlyArray<readonly [string, number]> =>
-  Array.from({ length: size }, (_, number) => [`name-${number}`, 9])
 
 describe("NameTrie", () => {
   it("some of the names here differ in no bit of their hashes, others only in the highest two", () => {
@@ -56,34 +47,9 @@ describe("NameTrie", () => {
 
   it.prop(
     "a trie has what was set; no change changes another trie; its nodes and its order depend on its names alone",
-    [fc.constantFrom(0, 3, 60, 2_000), fc.array(change, { maxLength: 120 })],
+    [fc.constantFrom(0, 3, 60, 2_000), fc.array(NamesModel.change(name, 4), { maxLength: 120 })],
     ([size, changes]) => {
-      const first = NameTrie.fromIterable(filled(size))
-      const made: Array<readonly [NameTrie.NameTrie<number>, ReadonlyMap<string, number>]> = []
-      const draft = new NameTrie.NameTrieDraft(first)
-      const expected = new Map(filled(size))
-      let single = first
-      for (const each of changes) {
-        if ("end" in each) {
-          made.push([draft.end(), new Map(expected)], [single, new Map(expected)])
-        } else if ("set" in each) {
-          draft.set(each.set, each.to)
-          single = NameTrie.set(single, each.set, each.to)
-          expected.set(each.set, each.to)
-          assert.strictEqual(draft.get(each.set), each.to)
-          assert.isTrue(draft.has(each.set))
-        } else {
-          draft.remove(each.remove)
-          single = NameTrie.remove(single, each.remove)
-          expected.delete(each.remove)
-          assert.isFalse(draft.has(each.remove))
-        }
-        assert.strictEqual(draft.size, expected.size)
-      }
-      assert.deepStrictEqual(sorted(draft), sorted(expected))
-      made.push([draft.end(), expected], [single, expected])
-      for (const [trie, entries] of made) assertSame(trie, entries)
-      assertSame(first, new Map(filled(size)))
+      const { draft, expected, single } = NamesModel.check(tries, size, changes)
       const again = NameTrie.fromIterable(Array.from(expected).toReversed())
       for (const trie of [single, draft.end()]) {
         assert.deepStrictEqual(Array.from(trie), Array.from(again))
@@ -93,9 +59,9 @@ describe("NameTrie", () => {
   )
 
   it("has names of one hash, and loses them one by one", () => {
-    const entries = alike.map((each, at) => [each, at] as const)
+    const entries = alike.map((each, at) => [each, String(at)] as const)
     let trie = NameTrie.fromIterable([...filled(10), ...entries])
-    assertSame(trie, new Map([...filled(10), ...entries]))
+    NamesModel.assertSame(tries, trie, new Map([...filled(10), ...entries]))
     for (const each of alike) {
       const before = trie
       trie = NameTrie.remove(trie, each)
@@ -103,18 +69,18 @@ describe("NameTrie", () => {
       assert.isFalse(trie.has(each))
       for (const other of alike.slice(alike.indexOf(each) + 1)) assert.isTrue(trie.has(other))
     }
-    assertSame(trie, new Map(filled(10)))
+    NamesModel.assertSame(tries, trie, new Map(filled(10)))
   })
 
   it("a trie without changes, or without names, is the one of before", () => {
     const trie = NameTrie.fromIterable(filled(3))
     assert.strictEqual(new NameTrie.NameTrieDraft(trie).end(), trie)
     assert.strictEqual(NameTrie.remove(trie, "another"), trie)
-    assert.strictEqual(NameTrie.set(trie, "name-1", 9), trie)
+    assert.strictEqual(NameTrie.set(trie, "name-1", ""), trie)
     let left = trie
     for (const [each] of filled(3)) left = NameTrie.remove(left, each)
     assert.strictEqual(left, NameTrie.empty())
-    assert.strictEqual(NameTrie.fromIterable<number>([]), NameTrie.empty())
+    assert.strictEqual(NameTrie.fromIterable<string>([]), NameTrie.empty())
   })
 
   it("is printed as its entries", () => {
