@@ -4314,7 +4314,7 @@ const groupRules = [
     fault: "rules of gRPC count for everyone",
     file: "packages/validate/src/GroupIndex.ts",
     by: "packages/validate/test/GroupRules.test.ts",
-    line: "if (ofGrpcAlone.has(ruleName) && this.#reached?.has(entry) !== true) return",
+    line: "if (ofGrpcAlone.has(rule) && this.#reached?.has(entry) !== true) return",
     becomes: "if (ofGrpcAlone.size === 0) return"
   },
   {
@@ -8629,8 +8629,8 @@ export const mutations = [
     fault: "index: who says the same again is asked again",
     file: "packages/validate/src/GroupIndex.ts",
     by: "packages/validate/test/GroupIndex.test.ts",
-    line: "if (!ResourceFacts.isSame(known, facts)) return this.#place(resource, { key, facts, order, faults })",
-    becomes: "return this.#place(resource, { key, facts, order, faults })"
+    line: "if (!ResourceFacts.isSame(known, facts))\n      return",
+    becomes: "return"
   },
   {
     fault: "index: other references are the same",
@@ -9099,5 +9099,19 @@ export const mutations = [
     by: "packages/core/test/NameTable.test.ts",
     line: "if (find(this.#root, name, hash) === undefined) this.setHash",
     becomes: "this.setHash"
+  },
+  {
+    fault: "index: what was listed of a resource is listed when something else is wrong in it",
+    file: "packages/validate/src/GroupIndex.ts",
+    by: "packages/validate/test/GroupIndex.test.ts",
+    line: "      entry.listed = undefined\n",
+    becomes: ""
+  },
+  {
+    fault: "index: as many faults as references are those of all references",
+    file: "packages/validate/src/GroupIndex.ts",
+    by: "packages/validate/test/GroupIndex.test.ts",
+    line: " && found.every((wrong, place) => wrong === references[place])",
+    becomes: ""
   }
 ]

@@ -13,7 +13,7 @@ import type * as Effect from "effect/Effect"
 import type { GroupFault } from "./GroupFault.js"
 import * as GroupRule from "./GroupRule.js"
 import * as ResourceFacts from "./internal/group/Facts.js"
-import type { Claim, Facts, Spot } from "./internal/group/Facts.js"
+import type { Claim, Facts, Wrong } from "./internal/group/Facts.js"
 import { FactsCache, load, nothing } from "./internal/group/FactsReader.js"
 import { FirstInOrder } from "./internal/group/FirstInOrder.js"
 
@@ -103,14 +103,14 @@ export interface Change {
   readonly remove: ReadonlyArray<Key>
 }
 
-/** A resource that says something. */
-interface Entry {
-  /** Without its bytes: they may be others when it says the same again. */
-  readonly key: Key
+/** A resource that says something; without its bytes: they may be others when it says the same again. */
+interface Entry extends Key {
   readonly facts: Facts
   /** Its place among those that claim the same: the first one may have it. */
   readonly order: number
-  faults: ReadonlyArray<GroupFault>
+  wrong: ReadonlyArray<Wrong>
+  /** The faults of what is wrong, once they were listed: a list has a few of those that a large group may have. */
+  listed: ReadonlyArray<GroupFault> | undefined
 }
 
 /** In place of the entry of a resource that is there, and says nothing: most do. */
@@ -154,7 +154,7 @@ class ByKey<A> {
   }
 }
 
-const noFaults: ReadonlyArray<GroupFault> = []
+const nothingWrong: ReadonlyArray<Wrong> = []
 
 const always = (): boolean => true
 
@@ -166,20 +166,31 @@ const ofGrpcAlone: ReadonlySet<string> = new Set(
   GroupRule.all.filter(({ peers }) => !peers.includes("Envoy")).map(({ name }) => name)
 )
 
-/** A fault but for its places in lists, which shift when something comes before it. */
-const identityOf = ({ path, problem, rule }: GroupFault): string =>
-  `${rule} ${path.replace(/\[\d+\]/g, "[]")} ${problem}`
+/** What is wrong but for its places in lists, which shift when something comes before it. */
+const identityOf = (wrong: Wrong): string =>
+  `${wrong.rule} ${wrong.path.replace(/\[\d+\]/g, "[]")} ${ResourceFacts.problemOf(wrong)}`
 
-/** The faults that were not there before. */
-const freshOf = (before: ReadonlyArray<GroupFault>, now: ReadonlyArray<GroupFault>): ReadonlyArray<GroupFault> => {
+/** What was not wrong before. */
+const freshOf = (before: ReadonlyArray<Wrong>, now: ReadonlyArray<Wrong>): ReadonlyArray<Wrong> => {
   if (now.length === 0 || before.length === 0) return now
   const known = new Map<string, number>()
-  for (const fault of before) known.set(identityOf(fault), (known.get(identityOf(fault)) ?? 0) + 1)
-  return now.filter((fault) => {
-    const left = known.get(identityOf(fault)) ?? 0
-    known.set(identityOf(fault), left - 1)
+  for (const wrong of before) known.set(identityOf(wrong), (known.get(identityOf(wrong)) ?? 0) + 1)
+  return now.filter((wrong) => {
+    const left = known.get(identityOf(wrong)) ?? 0
+    known.set(identityOf(wrong), left - 1)
     return left <= 0
   })
+}
+
+/** A fault for who reads it. It is not kept for each resource: where all refer to what is not there, it is more than they are. */
+const faultOf = ({ name, typeUrl }: Key, wrong: Wrong): GroupFault => {
+  const { path, rule } = wrong
+  const severity = GroupRule.find(rule)?.severity ?? "error"
+  const problem = ResourceFacts.problemOf(wrong)
+  // Field by field: in Node 20 each copy of a spread object may have a shape of its own, which takes more than the object.
+  return "problem" in wrong
+    ? { rule, severity, typeUrl, name, path, problem }
+    : { rule, severity, typeUrl, name, path, problem, to: { typeUrl: wrong.typeUrl, name: wrong.name } }
 }
 
 /**
@@ -252,11 +263,13 @@ export class GroupIndex {
     if (facts === undefined || facts === nothing) return this.#place(resource, silent)
     if (before === undefined || before === silent) {
       const { name, typeUrl } = resource
-      return this.#place(resource, { key: { typeUrl, name }, facts, order: this.#order++, faults: noFaults })
+      const order = this.#order++
+      return this.#place(resource, { typeUrl, name, facts, order, wrong: nothingWrong, listed: undefined })
     }
-    const { facts: known, faults, key, order } = before
+    const { facts: known, name, order, typeUrl, wrong } = before
     if (known === facts) return
-    if (!ResourceFacts.isSame(known, facts)) return this.#place(resource, { key, facts, order, faults })
+    if (!ResourceFacts.isSame(known, facts))
+      return this.#place(resource, { typeUrl, name, facts, order, wrong, listed: undefined })
     this.#cache.share(resource, known)
   }
 
@@ -294,13 +307,15 @@ export class GroupIndex {
     this.#touched = undefined
     for (const entry of touched) {
       if (++looked % atOnce === 0) yield
-      if (this.#held.get(entry.key) !== entry) continue
-      const before = entry.faults
-      entry.faults = this.#faultsOf(entry)
-      this.#faults += entry.faults.length - before.length
-      if (entry.faults.length > 0) this.#broken.add(entry)
+      if (this.#held.get(entry) !== entry) continue
+      const before = entry.wrong
+      entry.wrong = this.#wrongIn(entry)
+      entry.listed = undefined
+      this.#faults += entry.wrong.length - before.length
+      if (entry.wrong.length > 0) this.#broken.add(entry)
       else this.#broken.delete(entry)
-      for (const fault of freshOf(before, entry.faults)) {
+      for (const wrong of freshOf(before, entry.wrong)) {
+        const fault = faultOf(entry, wrong)
         if (!isWanted(fault)) continue
         if (faults.length < most) faults.push(fault)
         else omitted++
@@ -347,7 +362,8 @@ export class GroupIndex {
     for (const entry of yield* this.#broken.first(most)) {
       if (faults.length >= most) break
       if (++looked % atOnce === 0) yield
-      for (const fault of entry.faults) if (faults.length < most) faults.push(fault)
+      entry.listed ??= entry.wrong.map((wrong) => faultOf(entry, wrong))
+      for (const fault of entry.listed) if (faults.length < most) faults.push(fault)
     }
     return { faults, omitted: this.#faults - faults.length }
   }
@@ -391,8 +407,8 @@ export class GroupIndex {
     if (faults.some(({ rule }) => ofGrpcAlone.has(rule))) (this.#forGrpc ??= new Set()).add(entry)
     this.#touch(entry)
     // What is put back has been broken before.
-    if (entry.faults.length > 0) this.#broken.add(entry)
-    this.#faults += entry.faults.length
+    if (entry.wrong.length > 0) this.#broken.add(entry)
+    this.#faults += entry.wrong.length
   }
 
   #unlink(entry: Entry): void {
@@ -414,36 +430,30 @@ export class GroupIndex {
     if (this.#forGrpc?.size === 0) this.#forGrpc = undefined
     this.#touched?.delete(entry)
     this.#broken.delete(entry)
-    this.#faults -= entry.faults.length
+    this.#faults -= entry.wrong.length
   }
 
-  #faultsOf(entry: Entry): ReadonlyArray<GroupFault> {
-    const { facts, key } = entry
-    const { name, typeUrl } = key
-    let found: Array<GroupFault> | undefined
-    const add = ({ path, rule: ruleName }: Spot, problem: string, to?: Key): void => {
-      const rule = GroupRule.find(ruleName)
-      if (rule === undefined || this.#off.has(ruleName)) return
-      if (ofGrpcAlone.has(ruleName) && this.#reached?.has(entry) !== true) return
-      const { severity } = rule
-      // Field by field: in Node 20 each copy of a spread object may have a shape of its own, which takes more than the object.
-      const fault: GroupFault =
-        to === undefined
-          ? { rule: ruleName, severity, typeUrl, name, path, problem }
-          : { rule: ruleName, severity, typeUrl, name, path, problem, to: { typeUrl: to.typeUrl, name: to.name } }
+  #wrongIn(entry: Entry): ReadonlyArray<Wrong> {
+    const { claims, faults, references } = entry.facts
+    let found: Array<Wrong> | undefined
+    const add = (wrong: Wrong): void => {
+      const { rule } = wrong
+      if (GroupRule.find(rule) === undefined || this.#off.has(rule)) return
+      if (ofGrpcAlone.has(rule) && this.#reached?.has(entry) !== true) return
       // Most have one. A list that grows from nothing has room for seventeen.
-      if (found === undefined) found = [fault]
-      else found.push(fault)
+      if (found === undefined) found = [wrong]
+      else found.push(wrong)
     }
-    for (const each of facts.faults) add(each, each.problem)
-    for (const reference of facts.references) {
-      if (!this.#isThere(reference)) add(reference, ResourceFacts.problemOf(reference), reference)
-    }
-    for (const claim of facts.claims) {
+    for (const each of faults) add(each)
+    for (const reference of references) if (!this.#isThere(reference)) add(reference)
+    for (const claim of claims) {
       const first = this.#claims?.get(claim.key)?.[0]
-      if (first !== undefined && first.claim !== claim) add(claim, claim.problem)
+      if (first !== undefined && first.claim !== claim) add(claim)
     }
-    return found ?? noFaults
+    if (found === undefined) return nothingWrong
+    // Where nothing is there, as the endpoints of another server, one list is enough.
+    const isAll = found.length === references.length && found.every((wrong, place) => wrong === references[place])
+    return isAll ? references : found
   }
 
   #isThere(key: Key): boolean {

@@ -228,6 +228,27 @@ describe("An index", () => {
     })
   )
 
+  it.effect("of a resource with as many faults as references not every fault is a reference", () =>
+    Effect.gen(function* () {
+      const index = new GroupIndex.GroupIndex()
+      const chains = ["main", "nope"].map((name, at) => ({
+        ...Config.chain(Config.rdsManager(name)),
+        filter_chain_match: { destination_port: 8080 + at }
+      }))
+      const listeners = [
+        Config.listener({ name: "l", address: Config.address(80) }),
+        Config.listener({ name: "m", address: Config.address(80), filter_chains: chains })
+      ]
+      yield* put(index, yield* encoded({ routes: [toClusters("main")], listeners }))
+      const fresh = toEnd(index.settling()).value.faults.filter(({ name }) => name === "m")
+      expect(fresh).toMatchObject([
+        { rule: "route-reference", to: { name: "nope" } },
+        { rule: "listener-address-unique", problem: "must not be that of another listener" }
+      ])
+      expect(toEnd(index.listing()).value.faults.filter(({ name }) => name === "m")).toEqual(fresh)
+    })
+  )
+
   it.effect("knows of what is elsewhere, and is told when that comes or goes", () =>
     Effect.gen(function* () {
       const elsewhere = new Set<string>()

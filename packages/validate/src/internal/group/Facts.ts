@@ -6,7 +6,7 @@ import type { Message } from "@bufbuild/protobuf"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 
 /** A rule, and the place in the resource that it is about. */
-export interface Spot {
+interface Spot {
   readonly rule: string
   readonly path: string
 }
@@ -15,7 +15,7 @@ export interface Found extends Spot {
   readonly problem: string
 }
 
-/** Something of another resource that must be there; {@link problemOf} is told where it is not. */
+/** Something of another resource that must be there. */
 export interface Reference extends Spot {
   readonly typeUrl: string
   readonly name: string
@@ -25,6 +25,9 @@ export interface Reference extends Spot {
 export interface Claim extends Found {
   readonly key: string
 }
+
+/** A reference to what is not there, or something else that is wrong. */
+export type Wrong = Found | Reference
 
 export interface Facts {
   readonly faults: ReadonlyArray<Found>
@@ -73,9 +76,12 @@ const words: ReadonlyMap<string, string> = new Map([
   [ResourceType.TypedExtensionConfig.typeUrl, "extension"]
 ])
 
-/** What is wrong with a reference to what is not there. It is not kept with each, since most are there. */
-export const problemOf = ({ name, typeUrl }: Reference): string =>
-  `names ${words.get(typeUrl) ?? ResourceType.shortNameOf(typeUrl)} ${JSON.stringify(name)}, which is not there`
+/** In words. That of a reference is not kept with it, since most are to what is there. */
+export const problemOf = (wrong: Wrong): string => {
+  if ("problem" in wrong) return wrong.problem
+  const { name, typeUrl } = wrong
+  return `names ${words.get(typeUrl) ?? ResourceType.shortNameOf(typeUrl)} ${JSON.stringify(name)}, which is not there`
+}
 
 /** Shared: a store keeps what each of its resources says, and most say one thing or nothing. */
 const none: ReadonlyArray<never> = []
