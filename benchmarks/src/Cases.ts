@@ -20,6 +20,7 @@ export interface Case {
 const measured = (values: ReadonlyArray<number>, note?: string): Measurement => ({ _tag: "Measured", values, note })
 
 const ratio = (peer: Peer, atMost: number): Target => ({ _tag: "Ratio", peer, atMost })
+const value = (atMost: number): Target => ({ _tag: "Value", atMost })
 const sameAs = (row: string, atMost: number): Target => ({ _tag: "Row", row, atMost })
 
 const caches = ["gcp-snapshot", "gcp-linear"] as const
@@ -115,7 +116,7 @@ const fanOutFloor: Case = {
       })
     )
     const figure = "p99 of the event-loop delay during fan-out"
-    return [...rows, { label, figure, unit: "ms", measurements, targets: [{ _tag: "Value", atMost: 10 }], notes }]
+    return [...rows, { label, figure, unit: "ms", measurements, targets: [value(10)], notes }]
   }
 }
 
@@ -263,7 +264,37 @@ const fresh: Case = {
       return first
     })
     const row = { unit: "ms", notes: [] } as const
+    const alone = {
+      kind: "clusters",
+      count: bench.size(100_000, 20_000),
+      streams: 1,
+      connections: 1,
+      incremental: true
+    } as const
+    const first = `${number(alone.count)} clusters, the first client`
+    const mainThread: Partial<Record<Peer, Measurement>> = {}
+    const whole = await bench.each(["ours", "gcp-linear"], first, async (peer) => {
+      const main: Array<number> = []
+      const all = await inFresh(bench, alone, peer, async (session) => {
+        await session.server.quietCpuMilliseconds()
+        const before = session.server.mainThreadMilliseconds()
+        const cpu = await bench.connect(session, alone)
+        main.push(session.server.mainThreadMilliseconds() - before)
+        return cpu
+      })
+      // Go has no thread of its own for what clients wait for.
+      if (peer !== "gcp-linear") mainThread[peer] = both(mainThread[peer], measured(main))
+      return all
+    })
     rows.push(
+      { ...row, label: first, figure: "server CPU in all", measurements: whole, targets: [] },
+      {
+        ...row,
+        label: `${first}, for which it waits`,
+        figure: "CPU of the server's main thread",
+        measurements: mainThread,
+        targets: [value(200)]
+      },
       { ...row, label, figure: "server CPU in all", measurements, targets: [ratio("gcp-linear", 1.2)] },
       {
         ...row,
@@ -321,12 +352,11 @@ const idleMemory: Case = {
     const streams = bench.size(1000, 200)
     const setup = { kind: "clusters", count: bench.size(10_000, 1_000), streams, incremental: true } as const
     const peers = ["ours", ...caches] as const
-    const most = (atMost: number): ReadonlyArray<Target> => [{ _tag: "Value", atMost }]
     return [
-      await row({ ...setup, connections: 20 }, peers, most(30)),
-      await row({ ...setup, connections: streams }, bench.settings.quick ? ["ours"] : peers, most(50)),
-      await row({ ...setup, count: bench.size(1_000, 200), connections: 20 }, ["ours"], most(30)),
-      await row({ ...setup, count: bench.size(100_000, 5_000), connections: 20 }, ["ours"], most(30))
+      await row({ ...setup, connections: 20 }, peers, [value(30)]),
+      await row({ ...setup, connections: streams }, bench.settings.quick ? ["ours"] : peers, [value(50)]),
+      await row({ ...setup, count: bench.size(1_000, 200), connections: 20 }, ["ours"], [value(30)]),
+      await row({ ...setup, count: bench.size(100_000, 5_000), connections: 20 }, ["ours"], [value(30)])
     ]
   }
 }
@@ -421,7 +451,7 @@ const message: Case = {
         figure,
         unit: "µs",
         measurements: { ...whole, ...peers },
-        targets: [],
+        targets: [ratio("bare", 2)],
         notes: []
       }
     ]
@@ -556,7 +586,7 @@ const churn: Case = {
         figure: "p99 from change to last fast client",
         unit: "ms",
         measurements: latency,
-        targets: [{ _tag: "Value", atMost: 50 }],
+        targets: [value(50)],
         notes
       },
       {
@@ -573,7 +603,7 @@ const churn: Case = {
         unit: "MB",
         measurements: memory,
         isDifference: true,
-        targets: [{ _tag: "Value", atMost: 20 }],
+        targets: [value(20)],
         notes: []
       }
     ]
@@ -585,27 +615,37 @@ const updateCost: Case = {
   title: "one resource among many is updated, no client connected",
   run: async (bench) => {
     const rows: Array<Row> = []
-    for (const count of [1_000, 10_000, bench.size(100_000, 20_000)]) {
+    const add = async (
+      count: number,
+      label: string,
+      encoded: boolean,
+      peers: ReadonlyArray<ServerPeer>,
+      targets: ReadonlyArray<Target>
+    ): Promise<void> => {
       const setup = { kind: "clusters", count, streams: 0, connections: 0, incremental: true } as const
-      const label = `${number(count)} clusters`
-      const measurements = await bench.each(["ours", ...caches], label, (peer) =>
+      const measurements = await bench.each(peers, label, (peer) =>
         bench.with(peer, setup, async ({ server }) => {
           // The snapshot cache takes a whole snapshot for each.
           const updates = peer === "gcp-snapshot" ? 10 : bench.size(2000, 500)
           const batch = async (): Promise<number> => {
             for (let update = 0; update < updates; update++) {
-              await server.prepare([bench.changed("clusters", (update * 7919) % count)])
+              await server.prepare([bench.changed("clusters", (update * 7919) % count)], encoded)
             }
             await server.quietCpuMilliseconds()
             return (await server.applyAll()) / updates
           }
-          for (let warmUp = 0; warmUp < bench.size(3, 2); warmUp++) await batch()
+          for (let warmUp = 0; warmUp < (peer === "gcp-snapshot" ? 3 : bench.size(10, 2)); warmUp++) await batch()
           return measured(await bench.repeat(server, batch))
         })
       )
-      const targets = rows[0] === undefined ? [] : [sameAs(rows[0].label, 1.2)]
       rows.push({ label, figure: "server CPU per update", unit: "µs", measurements, targets, notes: [] })
     }
+    const few = `${number(1_000)} clusters`
+    for (const count of [1_000, 10_000, bench.size(100_000, 20_000)]) {
+      const targets = count === 1_000 ? [] : [sameAs(few, 1.2)]
+      await add(count, `${number(count)} clusters`, false, ["ours", ...caches], [...targets, value(25)])
+    }
+    await add(10_000, `${number(10_000)} clusters, given as bytes`, true, ["ours"], [value(10)])
     return rows
   }
 }

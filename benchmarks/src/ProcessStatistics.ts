@@ -40,6 +40,10 @@ export const cpuMilliseconds = (pid: number): number => {
   return (Number(fields[11]) + Number(fields[12])) * 10
 }
 
+/** CPU time of the main thread so far, in milliseconds; of all threads where there is no schedstat. */
+export const mainThreadMilliseconds = (pid: number): number =>
+  hasSchedstat ? Number(read(pid, `task/${pid}/schedstat`).split(" ", 1)[0]) / 1e6 : cpuMilliseconds(pid)
+
 /** Whether a thread runs or waits for a core: on a busy machine a process without CPU time is not yet a process at rest. */
 const wantsCpu = (pid: number): boolean => readThreads(pid, "stat").some((line) => line.includes(") R "))
 

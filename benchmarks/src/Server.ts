@@ -68,10 +68,10 @@ export class Server {
     this.versions = versions ?? {}
   }
 
-  /** Gets a change ready: parsed as far as a user of the server would have it. */
-  async prepare(changes: ReadonlyArray<Encoded>): Promise<void> {
+  /** Gets a change ready: parsed as far as a user of the server would have it. `encoded`: the user has bytes. Only ours heeds that. */
+  async prepare(changes: ReadonlyArray<Encoded>, encoded = false): Promise<void> {
     const list = changes.map(({ name, value }) => ({ name, value: Buffer.from(value).toString("base64") }))
-    await this.child.request("prepare", { changes: list })
+    await this.child.request("prepare", { changes: list, encoded })
   }
 
   /** Applies the change that was prepared first, in one step. */
@@ -101,6 +101,11 @@ export class Server {
   /** Of all threads so far. */
   cpuMilliseconds(): number {
     return ProcessStatistics.cpuMilliseconds(this.child.pid)
+  }
+
+  /** Of the main thread so far. */
+  mainThreadMilliseconds(): number {
+    return ProcessStatistics.mainThreadMilliseconds(this.child.pid)
   }
 
   openFiles(): number {

@@ -94,7 +94,7 @@ class Responses {
 /** Drives a client as the harness says, until that says quit or goes away. */
 export const serve = (connect: (load: Load) => Client): void => {
   let stream: { readonly client: Client; readonly responses: Responses } | undefined
-  Commands.serve({
+  Commands.serve<() => void>({
     load: async (load) => {
       const resources: Array<Change> = []
       for await (const resource of Commands.fixtures(load.fixtures)) resources.push(resource)
@@ -114,8 +114,11 @@ export const serve = (connect: (load: Load) => Client): void => {
       return () => {
         client.receive(response)
         client.check(expected, sent)
-        return Promise.resolve()
       }
+    },
+    apply: (changes) => {
+      for (const take of changes) take()
+      return Promise.resolve()
     }
   })
 }

@@ -30,15 +30,17 @@ export interface Load {
 const Resend = Schema.Literal("nothing", "all", "shuffled")
 export type Resend = typeof Resend.Type
 
-/** What a server, or a client, does at a command. */
-export interface Server {
+/** What a server, or a client, does at a command; `Prepared` is a change that is ready. */
+export interface Server<Prepared> {
   /** Takes the resources and serves them; the address, which of a client is empty. */
   readonly load: (load: Load) => Promise<string>
   /**
-   * Gets a change ready as far as its user would have it: its messages; for a client the response that brings it. It is
-   * applied later.
+   * Gets a change ready as far as its user would have it: its messages, or its bytes if they are `encoded` already; for a client the
+   * response that brings it.
    */
-  readonly prepare: (changes: ReadonlyArray<Change>) => () => Promise<void>
+  readonly prepare: (changes: ReadonlyArray<Change>, encoded: boolean) => Prepared
+  /** Applies changes, one after the other. */
+  readonly apply: (changes: ReadonlyArray<Prepared>) => Promise<void>
 }
 
 const Command = Schema.Union(
@@ -54,7 +56,8 @@ const Command = Schema.Union(
   Schema.Struct({
     id: Schema.Number,
     command: Schema.Literal("prepare"),
-    changes: Schema.Array(Schema.Struct({ name: Schema.String, value: Schema.String }))
+    changes: Schema.Array(Schema.Struct({ name: Schema.String, value: Schema.String })),
+    encoded: Schema.optional(Schema.Boolean)
   }),
   Schema.Struct({
     id: Schema.Number,
@@ -79,8 +82,8 @@ export async function* fixtures(path: string): AsyncGenerator<Change> {
 }
 
 /** Serves the harness until it says quit or goes away. */
-export const serve = (server: Server): void => {
-  const prepared: Array<() => Promise<void>> = []
+export const serve = <Prepared>(server: Server<Prepared>): void => {
+  const prepared: Array<Prepared> = []
   let delay: IntervalHistogram | undefined
   let session: Inspector.Session | undefined
 
@@ -89,17 +92,20 @@ export const serve = (server: Server): void => {
       case "load":
         return { address: await server.load(command) }
       case "prepare":
-        prepared.push(server.prepare(command.changes.map(({ name, value }) => ({ name, value: decodeBase64(value) }))))
+        prepared.push(
+          server.prepare(
+            command.changes.map(({ name, value }) => ({ name, value: decodeBase64(value) })),
+            command.encoded ?? false
+          )
+        )
         return {}
-      case "apply": {
-        const apply = prepared.shift()
-        if (apply === undefined) throw new Error("nothing is prepared")
-        await apply()
+      case "apply":
+        if (prepared.length === 0) throw new Error("nothing is prepared")
+        await server.apply(prepared.splice(0, 1))
         return {}
-      }
       case "applyAll": {
         const before = process.cpuUsage()
-        for (const apply of prepared.splice(0)) await apply()
+        await server.apply(prepared.splice(0))
         const { system, user } = process.cpuUsage(before)
         return { cpuMicroseconds: system + user }
       }

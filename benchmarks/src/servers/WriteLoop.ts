@@ -9,11 +9,8 @@ import { fixtures } from "./Commands.js"
 /** Writes one response: a body that streams may share, and the nonce field of this one. */
 type Write = (body: Uint8Array, nonce: Uint8Array) => void
 
-export interface WriteLoop {
-  /** Begins a stream; call the result for each of its requests, with whether the client says that it holds everything. */
-  readonly accept: (write: Write) => (holds: boolean) => void
-  readonly server: Server
-}
+/** Begins a stream; call the result for each of its requests, with whether the client says that it holds everything. */
+type Accept = (write: Write) => (holds: boolean) => void
 
 /** Writes one resource as a field of a response. */
 export const writeResource = (
@@ -57,7 +54,7 @@ const encodeNonce = (count: number): Uint8Array => {
 }
 
 /** A server over a transport, which `listen` starts. */
-export const make = (listen: (accept: WriteLoop["accept"]) => Promise<string>): Server => {
+export const make = (listen: (accept: Accept) => Promise<string>): Server<ReadonlyArray<Change>> => {
   const streams: Array<{ readonly write: Write; responses: number }> = []
   const resources = new Map<string, Change>()
   let load: Load | undefined
@@ -74,7 +71,7 @@ export const make = (listen: (accept: WriteLoop["accept"]) => Promise<string>): 
     loaded.spread
       ? Array.from(changed, (resource) => encodeBody(loaded, version, [resource]))
       : [encodeBody(loaded, version, changed)]
-  const accept = (write: Write): ((holds: boolean) => void) => {
+  const accept: Accept = (write) => {
     let opened = false
     return (holds) => {
       if (opened) return
@@ -92,12 +89,15 @@ export const make = (listen: (accept: WriteLoop["accept"]) => Promise<string>): 
       first = bodies(given, resources.values())
       return listen(accept)
     },
-    prepare: (changes) => () => {
+    prepare: (changes) => changes,
+    apply: (all) => {
       if (load === undefined) throw new Error("nothing is loaded")
-      version++
-      for (const change of changes) resources.set(change.name, change)
-      const changed = bodies(load, load.incremental ? changes : resources.values())
-      streams.forEach((stream, index) => send(stream, changed[index % changed.length]))
+      for (const changes of all) {
+        version++
+        for (const change of changes) resources.set(change.name, change)
+        const changed = bodies(load, load.incremental ? changes : resources.values())
+        streams.forEach((stream, index) => send(stream, changed[index % changed.length]))
+      }
       return Promise.resolve()
     }
   }

@@ -10,6 +10,7 @@ import { SnapshotStore, XdsServer } from "@effect-xds/server"
 import { ConnectServer } from "@effect-xds/transport-connect"
 import { CompilerBudget } from "@effect-xds/transport-node"
 import { Effect, Layer, Logger, ManagedRuntime } from "effect"
+import type { Change } from "./Commands.js"
 import { fixtures, serve } from "./Commands.js"
 
 const group = "bench"
@@ -39,17 +40,18 @@ serve({
       })
     )
   },
-  prepare: (changes) => {
-    const messages = changes.map(({ value }) =>
+  prepare: (changes, encoded): SnapshotStore.Change => {
+    const messageOf = ({ value }: Change) =>
       typeUrl.endsWith(ClusterSchema.typeName)
         ? fromBinary(ClusterSchema, value)
         : fromBinary(ClusterLoadAssignmentSchema, value)
-    )
-    return () =>
-      runtime.runPromise(
-        Effect.flatMap(SnapshotStore.SnapshotStore, (store) =>
-          Effect.asVoid(store.update(group, { upsert: { resources: messages } }))
-        )
+    const resources = encoded ? changes.map(({ name, value }) => ({ typeUrl, name, value })) : changes.map(messageOf)
+    return { upsert: { resources } }
+  },
+  apply: (changes) =>
+    runtime.runPromise(
+      Effect.flatMap(SnapshotStore.SnapshotStore, (store) =>
+        Effect.forEach(changes, (change) => store.update(group, change), { discard: true })
       )
-  }
+    )
 })
