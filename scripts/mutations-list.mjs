@@ -4321,8 +4321,8 @@ const groupRules = [
     fault: "an array of bytes is read again",
     file: "packages/validate/src/internal/group/FactsReader.ts",
     by: "packages/validate/test/GroupRules.test.ts",
-    line: "return this.facts.get(value)",
-    becomes: "return this.facts.get(value) && undefined"
+    line: "return this.passing.get(value) ?? this.cache.facts.get(value)",
+    becomes: "return this.passing.get(value)"
   },
   {
     fault: "a group is checked in one turn of the event loop",
@@ -9113,5 +9113,19 @@ export const mutations = [
     by: "packages/validate/test/GroupIndex.test.ts",
     line: " && found.every((wrong, place) => wrong === references[place])",
     becomes: ""
+  },
+  {
+    fault: "index: what plain resources say is never forgotten",
+    file: "packages/validate/src/GroupIndex.ts",
+    by: "packages/validate/test/GroupIndex.test.ts",
+    line: "    this.#reader.forget()\n",
+    becomes: ""
+  },
+  {
+    fault: "index: what plain resources say is forgotten when it was tried",
+    file: "packages/validate/src/GroupIndex.ts",
+    by: "packages/validate/test/GroupIndex.test.ts",
+    line: "yield* this.#settling(0, always)",
+    becomes: "yield* this.settling(0, always)"
   }
 ]

@@ -14,7 +14,7 @@ import type { GroupFault } from "./GroupFault.js"
 import * as GroupRule from "./GroupRule.js"
 import * as ResourceFacts from "./internal/group/Facts.js"
 import type { Claim, Facts, Wrong } from "./internal/group/Facts.js"
-import { FactsCache, load, nothing } from "./internal/group/FactsReader.js"
+import { FactsCache, FactsReader, load, nothing } from "./internal/group/FactsReader.js"
 import { FirstInOrder } from "./internal/group/FirstInOrder.js"
 
 /**
@@ -78,9 +78,12 @@ class FactsOfBytes extends FactsCache implements Cache {
 /**
  * An empty cache.
  *
+ * @param options `plain`: whether clusters and assignments that say nothing but a name are in it, too. They are read from their bytes
+ * within a microsecond, and a cache of a hundred thousand costs V8's collector a sixth of all that it does. Without them, one that was
+ * read has to be put before the next `settling`, or read again. Default: they are.
  * @since 0.1.0
  */
-export const cache = (): Cache => new FactsOfBytes()
+export const cache = ({ plain = true }: { readonly plain?: boolean | undefined } = {}): Cache => new FactsOfBytes(plain)
 
 /**
  * Faults of a group.
@@ -202,7 +205,7 @@ export class GroupIndex {
   readonly #off: ReadonlySet<string>
   readonly #isElsewhere: ((key: Key) => boolean) | undefined
   readonly #registry: Registry | undefined
-  readonly #cache: FactsCache
+  readonly #reader: FactsReader
   readonly #held = new ByKey<Entry | typeof silent>()
   /** The resources that refer to one, whether it is there or not. */
   #referrers: ByKey<Referrers> | undefined
@@ -226,7 +229,7 @@ export class GroupIndex {
     this.#off = off instanceof Set ? off : new Set(off)
     this.#isElsewhere = isElsewhere
     this.#registry = registry
-    this.#cache = cache instanceof FactsCache ? cache : new FactsCache()
+    this.#reader = new FactsReader(cache instanceof FactsCache ? cache : new FactsCache())
   }
 
   /** The number of resources. */
@@ -244,21 +247,21 @@ export class GroupIndex {
    * with {@link loadTypes}: then read it again.
    */
   read(resource: Resource): number | ReadonlySet<string> {
-    if (this.#cache.get(resource) !== undefined) return 0
-    const facts = this.#cache.read(resource, this.#registry)
+    if (this.#reader.get(resource) !== undefined) return 0
+    const facts = this.#reader.read(resource, this.#registry)
     return "has" in facts ? facts : facts.messages
   }
 
   /** {@link read} in steps, for what is large. */
   *readInSteps(resource: Resource): MessageSteps.Steps<{ readonly messages: number } | ReadonlySet<string>> {
-    return this.#cache.get(resource) === undefined
-      ? yield* this.#cache.readInSteps(resource, this.#registry)
+    return this.#reader.get(resource) === undefined
+      ? yield* this.#reader.readInSteps(resource, this.#registry)
       : { messages: 0 }
   }
 
   /** Adds or replaces a resource that was read; one that was not says nothing. */
   put(resource: Resource): void {
-    const facts = this.#cache.get(resource)
+    const facts = this.#reader.get(resource)
     const before = this.#held.get(resource)
     if (facts === undefined || facts === nothing) return this.#place(resource, silent)
     if (before === undefined || before === silent) {
@@ -270,7 +273,7 @@ export class GroupIndex {
     if (known === facts) return
     if (!ResourceFacts.isSame(known, facts))
       return this.#place(resource, { typeUrl, name, facts, order, wrong, listed: undefined })
-    this.#cache.share(resource, known)
+    this.#reader.share(resource, known)
   }
 
   /** Removes a resource. */
@@ -294,6 +297,12 @@ export class GroupIndex {
 
   /** Finds out what is broken after changes. The result: what is, and was not before, of that which is wanted. */
   *settling(most = 100, isWanted: (fault: GroupFault) => boolean = always): Generator<undefined, Faults> {
+    const found = yield* this.#settling(most, isWanted)
+    this.#reader.forget()
+    return found
+  }
+
+  *#settling(most: number, isWanted: (fault: GroupFault) => boolean): Generator<undefined, Faults> {
     const faults: Array<GroupFault> = []
     let omitted = 0
     let looked = 0
@@ -345,13 +354,13 @@ export class GroupIndex {
       before.set(resource, this.#held.get(resource))
       this.put(resource)
     }
-    const found = yield* this.settling(most, isWanted)
+    const found = yield* this.#settling(most, isWanted)
     // The last change first: a resource may have been removed and put.
     for (const [resource, held] of Array.from(before).reverse()) {
       if (++looked % atOnce === 0) yield
       this.#place(resource, held)
     }
-    yield* this.settling(0)
+    yield* this.#settling(0, always)
     return found
   }
 

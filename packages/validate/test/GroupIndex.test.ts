@@ -216,6 +216,32 @@ describe("An index", () => {
     })
   )
 
+  it.effect("★ with a cache that is not for plain resources keeps what they say until it has settled", () =>
+    Effect.gen(function* () {
+      const index = new GroupIndex.GroupIndex({ cache: GroupIndex.cache({ plain: false }) })
+      const [cluster] = yield* encoded({ clusters: [Config.edsCluster("web")] })
+      const [listener] = yield* encoded({ listeners: [Config.listener()] })
+      if (cluster === undefined || listener === undefined) return expect.unreachable()
+      const both = [cluster, listener]
+      yield* read(index, both)
+      expect(both.map((each) => index.read(each))).toEqual([0, 0])
+      // What is tried is not forgotten: it comes next.
+      expect(toEnd(index.trying({ put: both, remove: [] })).value.faults).toMatchObject([
+        { rule: "endpoints-reference" }
+      ])
+      expect(both.map((each) => index.read(each))).toEqual([0, 0])
+      for (const each of both) index.put(each)
+      expect(toEnd(index.settling()).value.faults).toMatchObject([{ rule: "endpoints-reference" }])
+      expect(both.map((each) => index.read(each))).toEqual([1, 0])
+      // In other bytes it says the same.
+      const other = { ...cluster, value: cluster.value.slice() }
+      expect(index.read(other)).toBe(1)
+      index.put(other)
+      expect(toEnd(index.settling()).value).toEqual({ faults: [], omitted: 0 })
+      expect(toEnd(index.listing()).value.faults).toMatchObject([{ rule: "endpoints-reference" }])
+    })
+  )
+
   it.effect("a fault whose place in a list is another now is not new", () =>
     Effect.gen(function* () {
       const index = new GroupIndex.GroupIndex()

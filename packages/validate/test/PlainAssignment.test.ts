@@ -10,7 +10,7 @@ import {
 import { HealthStatus } from "@effect-xds/proto/envoy/config/core/v3/health_check"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { describe, expect, it } from "vitest"
-import { FactsCache, nothing } from "../src/internal/group/FactsReader.js"
+import { FactsCache, FactsReader, nothing } from "../src/internal/group/FactsReader.js"
 import { isPlain } from "../src/internal/group/PlainAssignment.js"
 import * as RandomMessage from "./RandomMessage.js"
 
@@ -19,9 +19,9 @@ const registry = createRegistry(ClusterLoadAssignmentSchema)
 
 /** With a registry of its own each message is read. */
 const saysNothing = (value: Uint8Array): boolean => {
-  const cache = new FactsCache()
-  const facts = cache.read({ typeUrl, name: "a", value }, registry)
-  return "has" in facts || cache.get({ typeUrl, name: "a", value }) === nothing
+  const reader = new FactsReader(new FactsCache())
+  const facts = reader.read({ typeUrl, name: "a", value }, registry)
+  return "has" in facts || reader.get({ typeUrl, name: "a", value }) === nothing
 }
 
 type Assignment = MessageInitShape<typeof ClusterLoadAssignmentSchema>

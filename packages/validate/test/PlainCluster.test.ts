@@ -11,7 +11,7 @@ import {
 import { OutlierDetectionSchema } from "@effect-xds/proto/envoy/config/cluster/v3/outlier_detection"
 import * as MessageBytes from "@effect-xds/proto/MessageBytes"
 import { describe, expect, it } from "vitest"
-import { FactsCache } from "../src/internal/group/FactsReader.js"
+import { FactsCache, FactsReader } from "../src/internal/group/FactsReader.js"
 import { read } from "../src/internal/group/PlainCluster.js"
 import * as RandomMessage from "./RandomMessage.js"
 
@@ -20,7 +20,7 @@ const registry = createRegistry(ClusterSchema)
 
 /** With a registry of its own each message is read. `undefined`: its types are not loaded. */
 const wholeFacts = (value: Uint8Array) => {
-  const facts = new FactsCache().read({ typeUrl, name: "a", value }, registry)
+  const facts = new FactsReader(new FactsCache()).read({ typeUrl, name: "a", value }, registry)
   if ("has" in facts) return undefined
   const { claims, faults, isForGrpc, references } = facts
   return { claims, faults, isForGrpc, references }

@@ -143,9 +143,15 @@ export const make = (
   return Either.right(new Made(typeUrl, name, aliases, version, digest, fingerprint, ttl, entry?.value ?? value, entry))
 }
 
-/** A resource with its entry. A copy of its fields has none: it may differ in some of them. */
-class Made implements Resource {
-  readonly #entry: ResourceEntry | undefined
+/**
+ * A resource, and its entry unless the size of that is 0. A copy of its fields has none: it may differ in some of them. The entry is no object
+ * of its own: there are as many resources as a server has, and V8's collector looks at each object again and again.
+ */
+class Made implements Resource, ResourceEntry {
+  readonly #bytes: Uint8Array
+  readonly #size: number
+  readonly #anyFrom: number
+  readonly #anyBefore: number
   readonly assignment: string | undefined
   readonly onDemandVirtualHosts: boolean
 
@@ -165,11 +171,30 @@ class Made implements Resource {
       : undefined
     this.onDemandVirtualHosts =
       ResourceType.isOf(typeUrl, ResourceType.RouteConfiguration) && VirtualHostDiscovery.isRequestedBy(value)
-    this.#entry = entry
+    this.#bytes = entry?.bytes ?? value
+    this.#size = entry?.size ?? 0
+    this.#anyFrom = entry?.anyFrom ?? 0
+    this.#anyBefore = entry?.anyBefore ?? 0
+  }
+
+  get bytes(): Uint8Array {
+    return this.#bytes
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  get anyFrom(): number {
+    return this.#anyFrom
+  }
+
+  get anyBefore(): number {
+    return this.#anyBefore
   }
 
   static entryOf(resource: Resource): ResourceEntry | undefined {
-    return #entry in resource ? resource.#entry : undefined
+    return #size in resource && resource.#size > 0 ? resource : undefined
   }
 }
 

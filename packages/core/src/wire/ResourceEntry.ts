@@ -9,7 +9,7 @@ import { encodedTypeUrl } from "./TypeUrlBytes.js"
 import { sizeOfField, sizeOfText, Writer } from "./Wire.js"
 
 /**
- * The entry of a resource that has a name, a version and a content, and nothing else.
+ * The entry of a resource that has a name, a version and a content, and nothing else. Do not write into it.
  *
  * @since 0.1.0
  */

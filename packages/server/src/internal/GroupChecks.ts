@@ -365,7 +365,7 @@ export class GroupChecks {
     const isElsewhere = (key: GroupIndex.Key): boolean =>
       state.isOpen || ResourceGroup.get(state.below, key) !== undefined
     const state: State = {
-      index: new GroupIndex({ off: this.#off, isElsewhere, cache: (this.#cache ??= cache()) }),
+      index: new GroupIndex({ off: this.#off, isElsewhere, cache: (this.#cache ??= cache({ plain: false })) }),
       own: ResourceGroup.empty,
       below: ResourceGroup.empty,
       isOpen: false,

@@ -93,15 +93,31 @@ const isNothing = ({ claims, faults, isForGrpc, references }: Facts): boolean =>
 
 /** What was read of resources, by the array of their bytes. It holds nothing that is not held elsewhere. */
 export class FactsCache {
-  private readonly facts = new WeakMap<Uint8Array, Facts>()
+  readonly facts = new WeakMap<Uint8Array, Facts>()
+
+  /** @param plain whether it has plain resources, too */
+  constructor(readonly plain = true) {}
+}
+
+/** Reads resources. What it reads is in its cache; what that does not take, is kept until it is forgotten. */
+export class FactsReader {
+  private readonly passing = new Map<Uint8Array, Facts>()
+
+  constructor(private readonly cache: FactsCache) {}
 
   get({ value }: Content): Facts | undefined {
-    return this.facts.get(value)
+    return this.passing.get(value) ?? this.cache.facts.get(value)
   }
 
   /** What is read of a resource is the same as something else, which is kept in its place. */
   share({ value }: Content, facts: Facts): void {
-    this.facts.set(value, facts)
+    if (this.cache.facts.has(value)) this.cache.facts.set(value, facts)
+  }
+
+  /** Who reads the resource again reads it anew, unless it is in the cache. */
+  forget(): void {
+    // A map that is cleared takes a new table.
+    if (this.passing.size > 0) this.passing.clear()
   }
 
   /** Reads a resource. The names of types that have to be loaded first: with {@link load}; then it is to be read again. */
@@ -109,7 +125,7 @@ export class FactsCache {
     const missing = new Set<string>()
     const { contents, value } = resource
     const plain = contents === undefined && registry === undefined ? ofPlain(resource) : undefined
-    if (plain !== undefined) return this.take(resource, plain, missing)
+    if (plain !== undefined) return this.take(resource, plain, missing, this.cache.plain)
     const typeOf = typesOf(registry, missing)
     const type = typeOf(resource.typeUrl)
     if (type === undefined) return this.take(resource, nothing, missing)
@@ -131,9 +147,15 @@ export class FactsCache {
     return this.take(resource, joined(all), missing)
   }
 
-  private take({ value }: Content, facts: Facts, missing: ReadonlySet<string>): Facts | ReadonlySet<string> {
+  private take(
+    { value }: Content,
+    facts: Facts,
+    missing: ReadonlySet<string>,
+    lasts = true
+  ): Facts | ReadonlySet<string> {
     if (missing.size > 0) return missing
-    this.facts.set(value, isNothing(facts) ? nothing : facts)
+    const known = lasts ? this.cache.facts : this.passing
+    known.set(value, isNothing(facts) ? nothing : facts)
     return facts
   }
 }
