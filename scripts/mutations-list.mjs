@@ -9127,5 +9127,40 @@ export const mutations = [
     by: "packages/validate/test/GroupIndex.test.ts",
     line: "yield* this.#settling(0, always)",
     becomes: "yield* this.settling(0, always)"
+  },
+  {
+    fault: "pieces: each has a buffer of its own",
+    file: "wire/Response.ts",
+    by: "packages/server/test/PieceRoom.test.ts",
+    line: "const room = isAllNew ? ",
+    becomes: "const room = !isAllNew ? "
+  },
+  {
+    fault: "pieces: the parts after a response have buffers of their own",
+    file: "packages/server/src/internal/Bodies.ts",
+    by: "packages/server/test/PieceRoom.test.ts",
+    line: "while (last.next !== undefined) last = last.next",
+    becomes: ""
+  },
+  {
+    fault: "pieces: the room of large resources has no bound",
+    file: "packages/server/src/internal/PieceRoom.ts",
+    by: "packages/server/test/PieceRoom.test.ts",
+    line: "Math.min(Math.ceil((size / count) * left * spare), most)",
+    becomes: "Math.ceil((size / count) * left * spare)"
+  },
+  {
+    fault: "pieces: a piece lies where another one ends too late",
+    file: "packages/server/src/internal/PieceRoom.ts",
+    by: "packages/server/test/PieceRoom.test.ts",
+    line: "this.#used += size",
+    becomes: "this.#used += size - 1"
+  },
+  {
+    fault: "pieces: a piece that is kept is the whole buffer",
+    file: "packages/server/src/internal/Bodies.ts",
+    by: "packages/server/test/PieceRoom.test.ts",
+    line: "new Uint8Array(buffer, this.#from, this.#size)",
+    becomes: "new Uint8Array(buffer)"
   }
 ]

@@ -65,11 +65,28 @@ export interface Bodies {
 }
 
 /**
- * A cache for the pieces of large bodies. Each piece has a buffer of its own.
+ * Allocator of the pieces of one response, and of the parts after it: they may lie in one buffer.
+ *
+ * @since 0.1.0
+ */
+export interface PieceRoom {
+  /**
+   * A zeroed piece of `size` bytes that shares no byte with another.
+   *
+   * @param count the resources in it
+   * @param left the resources that are still to come, of the parts after it, too
+   */
+  readonly allocate: (size: number, count: number, left: number) => Uint8Array
+}
+
+/**
+ * A cache for the pieces of large bodies.
  *
  * @since 0.1.0
  */
 export interface KeptPieces {
+  /** Absent: each piece has a buffer of its own. */
+  readonly room?: ((response: Response) => PieceRoom) | undefined
   /** The body of a response in pieces, if all of them are still kept. */
   readonly get: (response: Response) => ReadonlyArray<Uint8Array> | undefined
   readonly set: (response: Response, pieces: ReadonlyArray<ResponsePieces.Piece>) => void
@@ -130,7 +147,12 @@ function* encoding(response: Response, bodies: Bodies): Steps.Steps<ReadonlyArra
     if (bytes.byteLength > 0) pieces.push({ resources: noResources, bytes })
   }
   put((to) => head(to, response))
-  for (const { before, from, piece } of yield* ResponsePieces.divide(response.resources, earlier)) {
+  const segments = yield* ResponsePieces.divide(response.resources, earlier)
+  // Beside earlier pieces there are few new ones.
+  const isAllNew = segments.every(({ piece }) => piece === undefined)
+  const room = isAllNew ? bodies.pieces?.room?.(response) : undefined
+  const later = resourcesAfter(response)
+  for (const { before, from, piece } of segments) {
     if (piece !== undefined) {
       pieces.push(piece)
       continue
@@ -144,7 +166,8 @@ function* encoding(response: Response, bodies: Bodies): Steps.Steps<ReadonlyArra
         end = next
         yield
       }
-      const bytes = encoder.begin(ownBuffer)
+      const [count, left] = [end - start, before - end + later]
+      const bytes = encoder.begin((size) => room?.allocate(size, count, left) ?? ownBuffer(size))
       for (let at = start; at < end; at += Steps.atOnce) {
         if (at > start) yield
         resources(encoder, response, typeUrl, at, Math.min(at + Steps.atOnce, end))
@@ -155,6 +178,13 @@ function* encoding(response: Response, bodies: Bodies): Steps.Steps<ReadonlyArra
   }
   put((to) => tail(to, response, typeUrl))
   return pieces
+}
+
+/** The resources of the parts after a response. */
+const resourcesAfter = ({ next }: Response): number => {
+  let count = 0
+  for (let part = next; part !== undefined; part = part.next) count += part.resources.length
+  return count
 }
 
 /** What keeps a piece knows by its buffer whether somebody still sends it. */

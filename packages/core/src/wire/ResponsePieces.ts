@@ -8,8 +8,8 @@ import type { Resource } from "../resource/Resource.js"
 import { atOnce, type Steps } from "../Steps.js"
 
 /**
- * Consecutive resources as a response carries them, in a buffer of their own. A piece of other fields, or with aliases that one client
- * requested, has no resources: it goes into no other response. Do not write into it.
+ * Consecutive resources as a response carries them. A piece of other fields, or with aliases that one client requested, has no
+ * resources: it goes into no other response. Do not write into it.
  *
  * @since 0.1.0
  */

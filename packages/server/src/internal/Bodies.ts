@@ -6,6 +6,7 @@ import type { Bodies, KeptPieces, Response } from "@effect-xds/core/wire/Respons
 import { formName } from "@effect-xds/core/wire/Response"
 import type { Piece } from "@effect-xds/core/wire/ResponsePieces"
 import { Slab } from "@effect-xds/core/wire/Wire"
+import { PieceRoom } from "./PieceRoom.js"
 
 /** Most responses of one form that pieces are taken from: a response of all resources is one or a few messages. */
 const maxEarlier = 8
@@ -13,15 +14,19 @@ const maxEarlier = 8
 /** Bytes, by their buffer, since a transport may hold a part of them; weakly, since only the transport knows when it has sent them. */
 class Held {
   readonly #buffer: WeakRef<ArrayBufferLike>
+  readonly #from: number
+  readonly #size: number
 
-  constructor({ buffer }: Uint8Array) {
+  constructor({ buffer, byteLength, byteOffset }: Uint8Array) {
     this.#buffer = new WeakRef(buffer)
+    this.#from = byteOffset
+    this.#size = byteLength
   }
 
-  /** The bytes, as long as somebody sends them. */
+  /** The bytes, as long as somebody sends them, or others of the same buffer. */
   get bytes(): Uint8Array | undefined {
     const buffer = this.#buffer.deref()
-    return buffer === undefined ? undefined : new Uint8Array(buffer)
+    return buffer === undefined ? undefined : new Uint8Array(buffer, this.#from, this.#size)
   }
 }
 
@@ -34,7 +39,16 @@ const pieces = (): KeptPieces => {
   const large = new WeakMap<Response, ReadonlyArray<HeldPiece>>()
   /** By form, the latest first. */
   const recent = new Map<string, ReadonlyArray<WeakRef<Response>>>()
+  /** By the last part, which all of them lead to. */
+  const rooms = new WeakMap<Response, PieceRoom>()
   return {
+    room: (response) => {
+      let last = response
+      while (last.next !== undefined) last = last.next
+      const known = rooms.get(last) ?? new PieceRoom()
+      rooms.set(last, known)
+      return known
+    },
     get: (response) => {
       const all: Array<Uint8Array> = []
       for (const { held } of large.get(response) ?? []) {
