@@ -8538,29 +8538,29 @@ export const mutations = [
     fault: "plain assignments: what is no IP address is plain",
     file: "packages/validate/src/internal/group/PlainAssignment.ts",
     by: "packages/validate/test/PlainAssignment.test.ts",
-    line: "if (port === 0 || !InternetText.isIp(address)) throw notPlain",
-    becomes: "if (port === 0) throw notPlain"
+    line: "  if (!InternetText.isIp(text)) throw notPlain\n",
+    becomes: ""
   },
   {
     fault: "plain assignments: an endpoint that is there twice is plain",
     file: "packages/validate/src/internal/group/PlainAssignment.ts",
     by: "packages/validate/test/PlainAssignment.test.ts",
-    line: "if (!isNew(seen.addresses, endpoint(fields, fields.inside(end)))) throw notPlain",
-    becomes: "isNew(seen.addresses, endpoint(fields, fields.inside(end)))"
+    line: "if (this.#hosts.add(host).size === size) throw notPlain",
+    becomes: "if (size === 0) this.#hosts.add(host)"
   },
   {
     fault: "plain assignments: a locality that is there twice is plain",
     file: "packages/validate/src/internal/group/PlainAssignment.ts",
     by: "packages/validate/test/PlainAssignment.test.ts",
-    line: 'if (!isNew(seen.localities, `${priority} ${where ?? ""}`)) throw notPlain',
-    becomes: 'isNew(seen.localities, `${priority} ${where ?? ""}`)'
+    line: "if (all[at] === priority && this.#isSame(all[at + 1] ?? 0, all[at + 2] ?? 0, begin, end)) throw notPlain",
+    becomes: "if (this.#isSame(0, 0, 1, 0)) throw notPlain"
   },
   {
     fault: "plain assignments: a priority may be missing",
     file: "packages/validate/src/internal/group/PlainAssignment.ts",
     by: "packages/validate/test/PlainAssignment.test.ts",
-    line: "for (const priority of seen.priorities) if (priority >= seen.priorities.size) return false",
-    becomes: ""
+    line: "return seen.isComplete",
+    becomes: "return seen.isComplete || true"
   },
   {
     fault: "plain assignments: numbers have more than 32 bits",
@@ -9162,5 +9162,26 @@ export const mutations = [
     by: "packages/server/test/PieceRoom.test.ts",
     line: "new Uint8Array(buffer, this.#from, this.#size)",
     becomes: "new Uint8Array(buffer)"
+  },
+  {
+    fault: "plain assignments: a number of an IPv4 address is more than 255",
+    file: "packages/validate/src/internal/group/PlainAssignment.ts",
+    by: "packages/validate/test/PlainAssignment.test.ts",
+    line: "if (part > 255) return -1",
+    becomes: "if (part > 999) return -1"
+  },
+  {
+    fault: "plain assignments: an IPv4 address has three numbers",
+    file: "packages/validate/src/internal/group/PlainAssignment.ts",
+    by: "packages/validate/test/PlainAssignment.test.ts",
+    line: "return dots === 3 && digits > 0",
+    becomes: "return digits > 0"
+  },
+  {
+    fault: "plain assignments: localities whose texts are in another order are others",
+    file: "packages/validate/src/internal/group/PlainAssignment.ts",
+    by: "packages/validate/test/PlainAssignment.test.ts",
+    line: "if (tag <= last || (",
+    becomes: "if (("
   }
 ]

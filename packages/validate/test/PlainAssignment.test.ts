@@ -32,6 +32,9 @@ const socket = (random: Random) => ({
     "10.0.0.1",
     "10.0.0.2",
     "10.0.0.3",
+    "10.0.0.256",
+    "10.0.0.03",
+    "10.0.3",
     "2001:db8::1",
     "10.0.0.1",
     "example.com",
@@ -119,6 +122,26 @@ describe("PlainAssignment", () => {
       const type: DescMessage = ClusterLoadAssignmentSchema
       const bytes = toBinary(type, RandomMessage.message(random, type))
       if (isPlain(bytes)) expect(saysNothing(bytes), Buffer.from(bytes).toString("hex")).toBe(true)
+    }
+  })
+
+  it("★ a locality that is there again in other bytes is not plain", () => {
+    const one = encode({ endpoints: [{ locality: { region: "a", zone: "b" }, loadBalancingWeight: 1 }] })
+    expect(isPlain(one)).toBe(true)
+    const hex = Buffer.from(one).toString("hex")
+    // The region behind the zone, an empty subzone, and a zone that is there twice.
+    for (const same of ["120162" + "0a0161", "0a0161" + "1a00" + "120162", "0a0161" + "120161" + "120162"]) {
+      const [before = "", after = ""] = hex.split("06" + "0a0161" + "120162")
+      const locality = `${(same.length / 2).toString(16).padStart(2, "0")}${same}`
+      const longer = same.length / 2 - 6
+      // The two lengths around it grow with it.
+      const grown = before.replace(
+        /^12(..)/,
+        (_, length: string) => `12${(parseInt(length, 16) + longer).toString(16).padStart(2, "0")}`
+      )
+      const both = Buffer.concat([one, Buffer.from(grown + locality + after, "hex")])
+      expect(saysNothing(both), both.toString("hex")).toBe(false)
+      expect(isPlain(both), both.toString("hex")).toBe(false)
     }
   })
 

@@ -122,10 +122,14 @@ export class FactsReader {
 
   /** Reads a resource. The names of types that have to be loaded first: with {@link load}; then it is to be read again. */
   read(resource: Content, registry: Registry | undefined): Facts | ReadonlySet<string> {
-    const missing = new Set<string>()
     const { contents, value } = resource
     const plain = contents === undefined && registry === undefined ? ofPlain(resource) : undefined
-    if (plain !== undefined) return this.take(resource, plain, missing, this.cache.plain)
+    if (plain !== undefined) {
+      const known = this.cache.plain ? this.cache.facts : this.passing
+      known.set(value, isNothing(plain) ? nothing : plain)
+      return plain
+    }
+    const missing = new Set<string>()
     const typeOf = typesOf(registry, missing)
     const type = typeOf(resource.typeUrl)
     if (type === undefined) return this.take(resource, nothing, missing)
@@ -147,15 +151,9 @@ export class FactsReader {
     return this.take(resource, joined(all), missing)
   }
 
-  private take(
-    { value }: Content,
-    facts: Facts,
-    missing: ReadonlySet<string>,
-    lasts = true
-  ): Facts | ReadonlySet<string> {
+  private take({ value }: Content, facts: Facts, missing: ReadonlySet<string>): Facts | ReadonlySet<string> {
     if (missing.size > 0) return missing
-    const known = lasts ? this.cache.facts : this.passing
-    known.set(value, isNothing(facts) ? nothing : facts)
+    this.cache.facts.set(value, isNothing(facts) ? nothing : facts)
     return facts
   }
 }

@@ -6,7 +6,13 @@
 import * as InternetText from "../InternetText.js"
 import { delimited, tagOf, varint } from "./Tag.js"
 
-const localityTags = [tagOf(1, delimited), tagOf(2, delimited), tagOf(3, delimited)]
+const [region, zone, subzone] = [tagOf(1, delimited), tagOf(2, delimited), tagOf(3, delimited)]
+
+/** The most localities that are compared with one another. */
+const maxLocalities = 16
+
+/** The most priorities: one bit each. */
+const maxPriorities = 31
 
 /** It may not be plain. Control flow only, within this file. */
 const notPlain = new Error("not a plain assignment")
@@ -59,30 +65,70 @@ const wrapped = (fields: Fields, end: number): number => {
   return value
 }
 
-/** Region, zone and subzone, which no text mixes up. */
-const locality = (fields: Fields, end: number): string => {
-  const texts = ["", "", ""]
+/**
+ * Region, zone and subzone, in this order, short, ASCII and none of them empty: then two that say the same are the same bytes, and no text
+ * has to be made of them.
+ */
+const locality = (fields: Fields, end: number): void => {
+  const { bytes } = fields
+  let last = 0
   while (fields.at < end) {
-    const place = localityTags.indexOf(fields.number())
-    if (place < 0) throw notPlain
-    texts[place] = fields.text(fields.inside(end))
+    const tag = bytes[fields.at++] ?? 0
+    if (tag <= last || (tag !== region && tag !== zone && tag !== subzone)) throw notPlain
+    last = tag
+    const length = bytes[fields.at++] ?? 0
+    const inside = fields.at + length
+    if (length === 0 || length >= 128 || inside > end) throw notPlain
+    for (; fields.at < inside; fields.at++) if ((bytes[fields.at] ?? 128) >= 128) throw notPlain
   }
-  return JSON.stringify(texts)
 }
 
+const [zero, dot] = [0x30, 0x2e]
+
+/** An IPv4 address without zeros before its numbers, as one number; -1: it is none. */
+const ipv4 = ({ at, bytes }: Fields, end: number): number => {
+  let [address, part, digits, dots] = [0, 0, 0, 0]
+  for (let index = at; index < end; index++) {
+    const byte = bytes[index] ?? 0
+    if (byte === dot) {
+      if (digits === 0) return -1
+      address = address * 256 + part
+      part = digits = 0
+      dots++
+      continue
+    }
+    const digit = byte - zero
+    if (digit < 0 || digit > 9 || (digits > 0 && part === 0)) return -1
+    part = part * 10 + digit
+    if (part > 255) return -1
+    digits++
+  }
+  return dots === 3 && digits > 0 ? address * 256 + part : -1
+}
+
+/** What an endpoint listens at: most have an IPv4 address, which with its port is a number. */
+type Host = number | string
+
 /** `envoy.config.core.v3.SocketAddress`: address and port. */
-const socket = (fields: Fields, end: number): string => {
-  let address = ""
+const socket = (fields: Fields, end: number): Host => {
+  let address = -1
+  let text = ""
   let port = 0
   while (fields.at < end) {
     const tag = fields.number()
-    if (tag === tagOf(2, delimited)) address = fields.text(fields.inside(end))
-    else if (tag === tagOf(1, varint)) fields.number()
+    if (tag === tagOf(2, delimited)) {
+      const inside = fields.inside(end)
+      address = ipv4(fields, inside)
+      if (address < 0) text = fields.text(inside)
+      fields.at = inside
+    } else if (tag === tagOf(1, varint)) fields.number()
     else if (tag === tagOf(3, varint)) port = fields.number()
     else throw notPlain
   }
-  if (port === 0 || !InternetText.isIp(address)) throw notPlain
-  return `${address}:${port}`
+  if (port === 0 || port > 65_535) throw notPlain
+  if (address >= 0) return address * 65_536 + port
+  if (!InternetText.isIp(text)) throw notPlain
+  return `${text}:${port}`
 }
 
 /** `envoy.config.core.v3.Metadata` with Structs alone, into which no rule over a group looks. */
@@ -94,14 +140,14 @@ const metadata = (fields: Fields, end: number): void => {
 }
 
 /** `envoy.config.core.v3.Address`, which has a socket address. */
-const addressOf = (fields: Fields, end: number): string => {
+const addressOf = (fields: Fields, end: number): Host => {
   if (fields.number() !== tagOf(1, delimited) || fields.inside(end) !== end) throw notPlain
   return socket(fields, end)
 }
 
 /** `Endpoint`: its address. */
-const host = (fields: Fields, end: number): string => {
-  let address: string | undefined
+const host = (fields: Fields, end: number): Host => {
+  let address: Host | undefined
   while (fields.at < end) {
     const tag = fields.number()
     if (tag === tagOf(1, delimited) && address === undefined) address = addressOf(fields, fields.inside(end))
@@ -113,8 +159,8 @@ const host = (fields: Fields, end: number): string => {
 }
 
 /** `LbEndpoint`: its address. */
-const endpoint = (fields: Fields, end: number): string => {
-  let address: string | undefined
+const endpoint = (fields: Fields, end: number): Host => {
+  let address: Host | undefined
   while (fields.at < end) {
     const tag = fields.number()
     if (tag === tagOf(1, delimited) && address === undefined) address = host(fields, fields.inside(end))
@@ -128,36 +174,63 @@ const endpoint = (fields: Fields, end: number): string => {
 }
 
 /** What the localities of an assignment have so far. */
-interface Seen {
-  readonly localities: Set<string>
-  readonly priorities: Set<number>
-  readonly addresses: Set<string>
-}
+class Seen {
+  readonly #hosts = new Set<Host>()
+  /** Of each with a weight: its priority, and where it lies. */
+  readonly #localities: Array<number> = []
+  /** One bit each. */
+  #priorities = 0
 
-/** Whether something was not there before. */
-const isNew = <A>(set: Set<A>, value: A): boolean => {
-  const { size } = set
-  return set.add(value).size > size
+  constructor(private readonly bytes: Uint8Array) {}
+
+  host(host: Host): void {
+    const { size } = this.#hosts
+    if (this.#hosts.add(host).size === size) throw notPlain
+  }
+
+  /** The same locality may come again with another priority. */
+  locality(priority: number, begin: number, end: number): void {
+    const all = this.#localities
+    if (priority >= maxPriorities || all.length === 3 * maxLocalities) throw notPlain
+    for (let at = 0; at < all.length; at += 3) {
+      if (all[at] === priority && this.#isSame(all[at + 1] ?? 0, all[at + 2] ?? 0, begin, end)) throw notPlain
+    }
+    all.push(priority, begin, end)
+    this.#priorities |= 1 << priority
+  }
+
+  /** Whether no priority is missing before another. */
+  get isComplete(): boolean {
+    return (this.#priorities & (this.#priorities + 1)) === 0
+  }
+
+  /** Whether two localities are the same bytes; one that begins at -1 is none. */
+  #isSame(one: number, oneEnd: number, other: number, otherEnd: number): boolean {
+    if (one < 0 || other < 0) return one === other
+    if (oneEnd - one !== otherEnd - other) return false
+    for (let at = one; at < oneEnd; at++) if (this.bytes[at] !== this.bytes[at - one + other]) return false
+    return true
+  }
 }
 
 const group = (fields: Fields, end: number, seen: Seen): void => {
-  let where: string | undefined
+  let [begin, before] = [-1, -1]
   let priority = 0
   let weight: number | undefined
   while (fields.at < end) {
     const tag = fields.number()
-    if (tag === tagOf(1, delimited) && where === undefined) where = locality(fields, fields.inside(end))
-    else if (tag === tagOf(2, delimited)) {
-      if (!isNew(seen.addresses, endpoint(fields, fields.inside(end)))) throw notPlain
-    } else if (tag === tagOf(3, delimited) && weight === undefined) weight = wrapped(fields, fields.inside(end))
+    if (tag === tagOf(1, delimited) && begin < 0) {
+      before = fields.inside(end)
+      begin = fields.at
+      locality(fields, before)
+    } else if (tag === tagOf(2, delimited)) seen.host(endpoint(fields, fields.inside(end)))
+    else if (tag === tagOf(3, delimited) && weight === undefined) weight = wrapped(fields, fields.inside(end))
     else if (tag === tagOf(5, varint)) priority = fields.number()
     else if (tag === tagOf(9, delimited)) metadata(fields, fields.inside(end))
     else throw notPlain
   }
   // What has no weight is left out before gRPC looks.
-  if ((weight ?? 0) === 0) return
-  if (!isNew(seen.localities, `${priority} ${where ?? ""}`)) throw notPlain
-  seen.priorities.add(priority)
+  if ((weight ?? 0) > 0) seen.locality(priority, begin, before)
 }
 
 /**
@@ -167,7 +240,7 @@ const group = (fields: Fields, end: number, seen: Seen): void => {
 export const isPlain = (bytes: Uint8Array): boolean => {
   const fields = new Fields(bytes)
   const end = bytes.byteLength
-  const seen: Seen = { localities: new Set(), priorities: new Set(), addresses: new Set() }
+  const seen = new Seen(bytes)
   try {
     while (fields.at < end) {
       const tag = fields.number()
@@ -179,7 +252,5 @@ export const isPlain = (bytes: Uint8Array): boolean => {
     if (error === notPlain) return false
     throw error
   }
-  // None is missing before another.
-  for (const priority of seen.priorities) if (priority >= seen.priorities.size) return false
-  return true
+  return seen.isComplete
 }
