@@ -8815,15 +8815,15 @@ export const mutations = [
     fault: "a host that moved to another resource is none that changed, for a client far behind",
     file: "resource/Difference.ts",
     by: "packages/core/test/properties.test.ts",
-    line: "if (isOther(name, hash) || isNow || wasThen)",
-    becomes: "if (isOther(name, hash) || isNow)"
+    line: "if (this.#isOther(name, hash) || isNow || wasThen)",
+    becomes: "if (this.#isOther(name, hash) || isNow)"
   },
   {
     fault: "a name that leads to another resource now is none that changed, for a client far behind",
     file: "resource/Difference.ts",
     by: "packages/core/test/properties.test.ts",
-    line: "if (isOther(name, hash) || isNow || wasThen)",
-    becomes: "if (isOther(name, hash) || wasThen)"
+    line: "if (this.#isOther(name, hash) || isNow || wasThen)",
+    becomes: "if (this.#isOther(name, hash) || wasThen)"
   },
   {
     fault: "of a resource that is gone the client's state is taken to be the last, for a client far behind",
@@ -9183,5 +9183,12 @@ export const mutations = [
     by: "packages/validate/test/PlainAssignment.test.ts",
     line: "if (tag <= last || (",
     becomes: "if (("
+  },
+  {
+    fault: "calls: draining connections are not cut where a failed health check is to cut them",
+    file: "packages/connect-xds/src/internal/ChannelDriver.ts",
+    by: "packages/connect-xds/test/profiles.test.ts",
+    line: "for (const [connection, to] of this.draining) if (to === address) connection.close(reason)",
+    becomes: ""
   }
 ]

@@ -437,6 +437,7 @@ describe("ResourceSet", () => {
           ]) {
             // Before the whole difference is known.
             const part = Steps.toEnd(Difference.ofNames(after, cursor, new Set(some)))
+            assert.deepStrictEqual(Difference.ofFewNames(after, cursor, some), part)
             const whole = Difference.of(after, cursor)
             for (const name of some) {
               assert.strictEqual(Difference.concerns(part, name), Difference.concerns(whole, name), name)

@@ -5,6 +5,7 @@ import * as SqlStore from "@effect-xds/store-sql/SqlStore"
 import * as SqliteFaults from "@effect-xds/testing/store/SqliteFaults"
 import { describe, expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Logger from "effect/Logger"
 import { spawn } from "node:child_process"
 import { openSync, readFileSync, statSync, writeFileSync, writeSync } from "node:fs"
 import { join } from "node:path"
@@ -138,7 +139,9 @@ describe("a database that fails in the middle", () => {
     Effect.gen(function* () {
       const { hide, open, show, sound } = yield* hiding
       const own = yield* driver
-      const store = yield* opened(open)
+      const told: Array<string> = []
+      const logger = Logger.make(({ message }) => void told.push(String(message)))
+      const store = yield* Effect.provide(opened(open), Logger.add(logger))
       const other = yield* opened(sound)
       hide(own, 1)
       yield* other.set("g", many(3_000, "x".repeat(100)))
@@ -146,6 +149,9 @@ describe("a database that fails in the middle", () => {
       expect((yield* store.status).trouble?.detail).toBe("changes went while they were read")
       show(own, 1)
       yield* until(() => namesOf(store, "g")?.length === 3_000)
+      // Also when it was seen first, between a row and its parts.
+      const troubles = told.filter((line) => line.includes("cannot be followed"))
+      expect(troubles).toEqual([expect.stringContaining("changes went while they were read")])
     })
   )
 

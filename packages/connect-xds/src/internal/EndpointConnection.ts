@@ -139,6 +139,8 @@ export class EndpointConnection implements Connection {
 
   private fail(reason: string): void {
     this.gone(reason)
+    // What it still carries is lost by this, not by the GOAWAY before.
+    if (!this.isEnded) this.reason = reason
     if (this.carrier === undefined) this.endDial()
     else this.carrier.destroy(reason)
   }

@@ -187,32 +187,69 @@ export const ofNames = function* (
     : yield* compareNames(self, since, names.keys())
 }
 
+/**
+ * {@link ofNames} of few names, at most `Steps.atOnce`, at once.
+ *
+ * @since 0.1.0
+ */
+export const ofFewNames = (self: ResourceSet, since: Cursor, names: Iterable<string>): OfNames => {
+  if (isSame(self.cursor, since)) return none
+  const known = self.computed.known(since)?.difference.value
+  if (known !== undefined) return known
+  const compared = new NamesComparison(self, since)
+  for (const name of names) compared.see(name)
+  return compared.end(compared.lost === undefined ? none.removed : Steps.toEnd(lastOf(self, since, compared.lost)))
+}
+
 /** Number of names that the difference since a cursor looks at. */
 const lengthOf = (self: ResourceSet, since: Cursor): number =>
   ChangeLog.lengthSince(self, since, Number.POSITIVE_INFINITY) ?? self.resources.size + since.fingerprints.size
 
-const compareNames = function* (self: ResourceSet, since: Cursor, names: Iterable<string>): Steps.Steps<OfNames> {
-  const touched = new Map<string, number>()
-  const lost = new Set<string>()
-  let count = 0
-  const isOther = (name: string, hash: number): boolean => {
-    const now = self.resources.getHash(name, hash)
-    const held = since.fingerprints.getHash(name, hash)
-    if (now === undefined && held !== undefined) lost.add(name)
+/** What became of names since a cursor, one by one. */
+class NamesComparison {
+  readonly #touched = new Map<string, number>()
+  /** Those that the set has lost. */
+  lost: Set<string> | undefined
+
+  constructor(
+    private readonly self: ResourceSet,
+    private readonly since: Cursor
+  ) {}
+
+  see(name: string): void {
+    const { self, since } = this
+    const hash = Hash.string(name)
+    const isNow = this.#leadsToOther(self.aliases, name, hash)
+    const wasThen = this.#leadsToOther(since.aliases, name, hash)
+    if (this.#isOther(name, hash) || isNow || wasThen) this.#touched.set(name, hash)
+  }
+
+  end(removed: OfNames["removed"]): OfNames {
+    return { touched: this.#touched, removed, domains: noDomains }
+  }
+
+  #isOther(name: string, hash: number): boolean {
+    const now = this.self.resources.getHash(name, hash)
+    const held = this.since.fingerprints.getHash(name, hash)
+    if (now === undefined && held !== undefined) (this.lost ??= new Set()).add(name)
     return held !== now?.fingerprint
   }
-  const leadsToOther = (aliases: Cursor["aliases"], alias: string, hash: number): boolean => {
+
+  #leadsToOther(aliases: Cursor["aliases"], alias: string, hash: number): boolean {
+    if (HashMap.isEmpty(aliases)) return false
     const name = Option.getOrUndefined(HashMap.getHash(aliases, alias, hash))
-    return name !== undefined && isOther(name, Hash.string(name))
+    return name !== undefined && this.#isOther(name, Hash.string(name))
   }
+}
+
+const compareNames = function* (self: ResourceSet, since: Cursor, names: Iterable<string>): Steps.Steps<OfNames> {
+  const compared = new NamesComparison(self, since)
+  let count = 0
   for (const name of names) {
-    const hash = Hash.string(name)
-    const isNow = leadsToOther(self.aliases, name, hash)
-    const wasThen = leadsToOther(since.aliases, name, hash)
-    if (isOther(name, hash) || isNow || wasThen) touched.set(name, hash)
+    compared.see(name)
     if (++count % Steps.atOnce === 0) yield
   }
-  return { touched, removed: lost.size === 0 ? none.removed : yield* lastOf(self, since, lost), domains: noDomains }
+  return compared.end(compared.lost === undefined ? none.removed : yield* lastOf(self, since, compared.lost))
 }
 
 /** Names that a set has lost since a cursor, with their resources then. */

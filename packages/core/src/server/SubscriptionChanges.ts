@@ -100,7 +100,13 @@ const isBack = ({ mayBeLost, pendingRemovals }: Subscription, name: string, reso
 export const changes = (self: Subscription, set: ResourceSet.ResourceSet, incremental: boolean): Changes => {
   const { cursor, names } = self
   if (cursor === undefined || Cursor.isSame(cursor, set.cursor)) return noChanges
-  if (isByNames(self, set, cursor)) return Steps.toEnd(changesOfNames(self, set, cursor, incremental))
+  if (isByNames(self, set, cursor)) {
+    if (names.size > Steps.atOnce) return Steps.toEnd(changesOfNames(self, set, cursor, incremental))
+    const few = Difference.ofFewNames(set, cursor, names.keys())
+    const byName = new ChangesByName(self, cursor, set, few, incremental)
+    for (const [name, held] of names) if (Difference.concerns(few, name)) byName.see(name, held)
+    return byName.end()
+  }
   const difference = Difference.of(set, cursor)
   if (isWild(self)) {
     if (self.pendingRemovals.size > 0 || (incremental && names.size > 0)) {
