@@ -7532,12 +7532,11 @@ export const mutations = [
     becomes: "if (before === undefined && HeldGroups.isSame(ResourceGroup.empty, own) && own === ResourceGroup.empty) {"
   },
   {
-    fault: "layers: a group may be over itself by way of others",
+    fault: "layers: the error of a cycle names its first group alone",
     file: "packages/server/src/HeldGroups.ts",
     by: "packages/testing/test/StoreConformance.test.ts",
     line: "if (name === group) return new LayerCycle({ group, path })",
-    becomes:
-      "if (name === group && path.length === 1) return new LayerCycle({ group, path }); if (name === group) return undefined"
+    becomes: "if (name === group) return new LayerCycle({ group, path: path.slice(0, 1) })"
   },
   {
     fault: "layers: those over those over a shared group are not told",
@@ -7550,14 +7549,14 @@ export const mutations = [
     fault: "layers: a group over one that is not set is served without it",
     file: "packages/server/src/HeldGroups.ts",
     by: "packages/testing/test/StoreConformance.test.ts",
-    line: "const below = base === undefined ? ResourceGroup.empty : base.stored?.seen",
-    becomes: "const below = base?.stored?.seen ?? ResourceGroup.empty"
+    line: "base === undefined ? ResourceGroup.empty : base.stored?.seen",
+    becomes: "base?.stored?.seen ?? ResourceGroup.empty"
   },
   {
     fault: "layers: what was made of an older state of the base stays",
     file: "packages/server/src/HeldGroups.ts",
     by: "packages/server/test/layers.test.ts",
-    line: "if (!isCurrent || (base !== undefined && base.stored?.seen !== below)) continue",
+    line: "if (node.own !== own || node.base !== base || node.layers !== layers || visibleOf(base) !== below) continue",
     becomes: ""
   },
   {

@@ -210,11 +210,15 @@ export const make: Effect.Effect<HeldGroups> = Effect.map(Effect.runtime(), (run
     return true
   }
 
+  /** The visible resources of a base; `undefined`: it is not served. */
+  const visibleOf = (base: Node | undefined): ResourceGroup.ResourceGroup | undefined =>
+    base === undefined ? ResourceGroup.empty : base.stored?.seen
+
   /** Recomputes the visible resources of a group. */
   const see = function* (node: Node): Steps.Steps<boolean> {
     for (;;) {
       const { base, layers, own } = node
-      const below = base === undefined ? ResourceGroup.empty : base.stored?.seen
+      const below = visibleOf(base)
       if (own === undefined || below === undefined) {
         node.layers = undefined
         return show(node, undefined)
@@ -225,8 +229,7 @@ export const make: Effect.Effect<HeldGroups> = Effect.map(Effect.runtime(), (run
       const next = yield* LayeredGroup.layering(from, own, below)
       if (before !== undefined) yield* findDifferences(before, next.seen)
       // Others ran in between: the inputs may have changed.
-      const isCurrent = node.own === own && node.base === base && node.layers === layers
-      if (!isCurrent || (base !== undefined && base.stored?.seen !== below)) continue
+      if (node.own !== own || node.base !== base || node.layers !== layers || visibleOf(base) !== below) continue
       node.layers = next
       return show(node, next.seen)
     }
