@@ -9189,5 +9189,12 @@ export const mutations = [
     by: "packages/connect-xds/test/profiles.test.ts",
     line: "for (const [connection, to] of this.draining) if (to === address) connection.close(reason)",
     becomes: ""
+  },
+  {
+    fault: "calls: one that is cut on a connection that takes no new ones is told of the GOAWAY before",
+    file: "packages/connect-xds/src/internal/EndpointConnection.ts",
+    by: "packages/connect-xds/test/profiles.test.ts",
+    line: "    if (!this.isEnded) this.reason = reason\n",
+    becomes: ""
   }
 ]

@@ -354,11 +354,15 @@ describe("a request with many names", () => {
       "state of the world, a wildcard": Request.stateOfTheWorld({ typeUrl: clusters }),
       "state of the world, names": Request.stateOfTheWorld({ typeUrl: clusters, resourceNames: all })
     }
-    const counts = { "all of it": 4_000, "a few beside much else": 10 }
+    const counts = {
+      "all of it": [4_000, false],
+      "a few beside much else": [10, false],
+      "a few beside much else, which another client was told": [10, true]
+    } as const
     const variants = Object.entries(cases).flatMap(([what, asked]) =>
-      Object.entries(counts).map(([how, count]) => [what, how, asked, count] as const)
+      Object.entries(counts).map(([how, [count, isKnown]]) => [what, how, asked, count, isKnown] as const)
     )
-    it.each(variants)("%s, %s", (_what, _how, asked, count) => {
+    it.each(variants)("%s, %s", (_what, _how, asked, count, isKnown) => {
       let looks = 0
       let most = 0
       /** Counts how often it is looked at what a resource is. */
@@ -404,6 +408,7 @@ describe("a request with many names", () => {
       change(gone)
       assert.strictEqual(pending(), count)
       const sent = driver.sent.length
+      if (isKnown) Difference.of(ResourceGroup.set(back, clusters), ResourceGroup.set(gone, clusters).cursor)
       looks = most = 0
       change(back)
       assert.strictEqual(pending(), 0)
