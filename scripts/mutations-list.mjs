@@ -304,7 +304,7 @@ const server = [
     fault: "routes of clusters that were rejected and taken back are sent",
     file: "server/Sending.ts",
     line: "self.round = { ...self.round, changes: { ...phase, anew: true } }",
-    becomes: ""
+    becomes: "void phase"
   },
   {
     fault: "a correction makes routes wait anew",
@@ -438,8 +438,9 @@ const server = [
   {
     fault: "a group that was never set is answered as an empty one",
     file: "server/Sending.ts",
-    line: "const { group } = self\n",
-    becomes: "const { group = ResourceGroups.empty } = self\n"
+    line: "if (!self.credit || group === undefined) return true\n",
+    becomes:
+      "if (!self.credit) return true\n  if (group === undefined) { self.group = ResourceGroups.empty; return false }\n"
   },
   {
     fault: "two responses have one nonce",
