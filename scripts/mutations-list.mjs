@@ -8402,8 +8402,8 @@ export const mutations = [
   {
     fault: "IP addresses: a number may begin with a zero",
     file: "packages/validate/src/internal/InternetText.ts",
-    line: "if (digit < 0 || digit > 9 || (digits > 0 && value === 0)) return false",
-    becomes: "if (digit < 0 || digit > 9) return false",
+    line: "if (digit < 0 || digit > 9 || (digits > 0 && value === 0)) return -1",
+    becomes: "if (digit < 0 || digit > 9) return -1",
     by: "packages/validate/test/InternetText.test.ts"
   },
   {
@@ -9164,16 +9164,16 @@ export const mutations = [
     becomes: "new Uint8Array(buffer)"
   },
   {
-    fault: "plain assignments: a number of an IPv4 address is more than 255",
-    file: "packages/validate/src/internal/group/PlainAssignment.ts",
-    by: "packages/validate/test/PlainAssignment.test.ts",
-    line: "if (part > 255) return -1",
-    becomes: "if (part > 999) return -1"
+    fault: "IP addresses: a number is more than 255",
+    file: "packages/validate/src/internal/InternetText.ts",
+    by: "packages/validate/test/InternetText.test.ts",
+    line: "if (value > 255) return -1",
+    becomes: "if (value > 999) return -1"
   },
   {
-    fault: "plain assignments: an IPv4 address has three numbers",
-    file: "packages/validate/src/internal/group/PlainAssignment.ts",
-    by: "packages/validate/test/PlainAssignment.test.ts",
+    fault: "IP addresses: one has three numbers",
+    file: "packages/validate/src/internal/InternetText.ts",
+    by: "packages/validate/test/InternetText.test.ts",
     line: "return dots === 3 && digits > 0",
     becomes: "return digits > 0"
   },

@@ -83,29 +83,6 @@ const locality = (fields: Fields, end: number): void => {
   }
 }
 
-const [zero, dot] = [0x30, 0x2e]
-
-/** An IPv4 address without zeros before its numbers, as one number; -1: it is none. */
-const ipv4 = ({ at, bytes }: Fields, end: number): number => {
-  let [address, part, digits, dots] = [0, 0, 0, 0]
-  for (let index = at; index < end; index++) {
-    const byte = bytes[index] ?? 0
-    if (byte === dot) {
-      if (digits === 0) return -1
-      address = address * 256 + part
-      part = digits = 0
-      dots++
-      continue
-    }
-    const digit = byte - zero
-    if (digit < 0 || digit > 9 || (digits > 0 && part === 0)) return -1
-    part = part * 10 + digit
-    if (part > 255) return -1
-    digits++
-  }
-  return dots === 3 && digits > 0 ? address * 256 + part : -1
-}
-
 /** What an endpoint listens at: most have an IPv4 address, which with its port is a number. */
 type Host = number | string
 
@@ -118,7 +95,8 @@ const socket = (fields: Fields, end: number): Host => {
     const tag = fields.number()
     if (tag === tagOf(2, delimited)) {
       const inside = fields.inside(end)
-      address = ipv4(fields, inside)
+      const { at, bytes } = fields
+      address = InternetText.ipv4(inside - at, (index) => bytes[at + index] ?? 0)
       if (address < 0) text = fields.text(inside)
       fields.at = inside
     } else if (tag === tagOf(1, varint)) fields.number()
