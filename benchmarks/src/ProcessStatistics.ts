@@ -26,6 +26,9 @@ const readThreads = (pid: number, file: string): ReadonlyArray<string> =>
 
 const hasSchedstat = existsSync("/proc/self/schedstat")
 
+/** The CPU time in a `schedstat`. */
+const millisecondsIn = (schedstat: string): number => Number(schedstat.split(" ", 1)[0]) / 1e6
+
 /**
  * CPU time of all threads so far, user and system, in milliseconds. From the nanoseconds of every thread's `schedstat`;
  * /proc/PID/stat holds the same in steps of 10 ms, and serves where there is no schedstat.
@@ -33,7 +36,7 @@ const hasSchedstat = existsSync("/proc/self/schedstat")
 export const cpuMilliseconds = (pid: number): number => {
   const stat = read(pid, "stat")
   if (hasSchedstat) {
-    return readThreads(pid, "schedstat").reduce((sum, line) => sum + Number(line.split(" ", 1)[0]) / 1e6, 0)
+    return readThreads(pid, "schedstat").reduce((sum, line) => sum + millisecondsIn(line), 0)
   }
   // The name, in parentheses, may hold spaces; user and system time are fields 14 and 15 of the line.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
@@ -42,7 +45,7 @@ export const cpuMilliseconds = (pid: number): number => {
 
 /** CPU time of the main thread so far, in milliseconds; of all threads where there is no schedstat. */
 export const mainThreadMilliseconds = (pid: number): number =>
-  hasSchedstat ? Number(read(pid, `task/${pid}/schedstat`).split(" ", 1)[0]) / 1e6 : cpuMilliseconds(pid)
+  hasSchedstat ? millisecondsIn(read(pid, `task/${pid}/schedstat`)) : cpuMilliseconds(pid)
 
 /** Whether a thread runs or waits for a core: on a busy machine a process without CPU time is not yet a process at rest. */
 const wantsCpu = (pid: number): boolean => readThreads(pid, "stat").some((line) => line.includes(") R "))

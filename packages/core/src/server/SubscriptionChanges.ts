@@ -76,6 +76,11 @@ class ChangesByName {
     else (this.changed ??= new Map()).set(now.name, now)
   }
 
+  /** Sees the subscribed names that the difference concerns. */
+  seeConcerned(): void {
+    for (const [name, held] of this.self.names) if (Difference.concerns(this.difference, name)) this.see(name, held)
+  }
+
   end(): Changes {
     const { changed, gone, returned, superseded } = this
     return {
@@ -104,7 +109,7 @@ export const changes = (self: Subscription, set: ResourceSet.ResourceSet, increm
     if (names.size > Steps.atOnce) return Steps.toEnd(changesOfNames(self, set, cursor, incremental))
     const few = Difference.ofFewNames(set, cursor, names.keys())
     const byName = new ChangesByName(self, cursor, set, few, incremental)
-    for (const [name, held] of names) if (Difference.concerns(few, name)) byName.see(name, held)
+    byName.seeConcerned()
     return byName.end()
   }
   const difference = Difference.of(set, cursor)
@@ -122,7 +127,7 @@ export const changes = (self: Subscription, set: ResourceSet.ResourceSet, increm
       if (held !== undefined) byName.see(name, held)
     }
   } else {
-    for (const [name, held] of names) if (Difference.concerns(difference, name)) byName.see(name, held)
+    byName.seeConcerned()
   }
   return byName.end()
 }

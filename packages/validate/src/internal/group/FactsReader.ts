@@ -124,11 +124,7 @@ export class FactsReader {
   read(resource: Content, registry: Registry | undefined): Facts | ReadonlySet<string> {
     const { contents, value } = resource
     const plain = contents === undefined && registry === undefined ? ofPlain(resource) : undefined
-    if (plain !== undefined) {
-      const known = this.cache.plain ? this.cache.facts : this.passing
-      known.set(value, isNothing(plain) ? nothing : plain)
-      return plain
-    }
+    if (plain !== undefined) return this.keep(this.cache.plain ? this.cache.facts : this.passing, resource, plain)
     const missing = new Set<string>()
     const typeOf = typesOf(registry, missing)
     const type = typeOf(resource.typeUrl)
@@ -151,9 +147,12 @@ export class FactsReader {
     return this.take(resource, joined(all), missing)
   }
 
-  private take({ value }: Content, facts: Facts, missing: ReadonlySet<string>): Facts | ReadonlySet<string> {
-    if (missing.size > 0) return missing
-    this.cache.facts.set(value, isNothing(facts) ? nothing : facts)
+  private take(resource: Content, facts: Facts, missing: ReadonlySet<string>): Facts | ReadonlySet<string> {
+    return missing.size > 0 ? missing : this.keep(this.cache.facts, resource, facts)
+  }
+
+  private keep(known: Map<Uint8Array, Facts> | WeakMap<Uint8Array, Facts>, { value }: Content, facts: Facts): Facts {
+    known.set(value, isNothing(facts) ? nothing : facts)
     return facts
   }
 }
