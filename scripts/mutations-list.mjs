@@ -8717,7 +8717,7 @@ export const mutations = [
     fault: "a compiler's budget that was given is overruled",
     file: "packages/transport-node/src/CompilerBudget.ts",
     by: "packages/transport-node/test/CompilerBudget.test.ts",
-    line: "if (budget === undefined || engine.options.some((option) => nameOf(option) === budget.flag)) return Effect.void",
+    line: "if (budget === undefined || Engine.wasGiven(engine, [budget.flag])) return Effect.void",
     becomes: "if (budget === undefined) return Effect.void"
   },
   {
@@ -9197,5 +9197,54 @@ export const mutations = [
     by: "packages/connect-xds/test/profiles.test.ts",
     line: "    if (!this.isEnded) this.reason = reason\n",
     becomes: ""
+  },
+  {
+    fault: "the heap of a server grows ten times as far for ever",
+    file: "packages/transport-node/src/HeapGrowth.ts",
+    by: "packages/transport-node/test/HeapGrowth.test.ts",
+    line: "set(initial)",
+    becomes: "void initial"
+  },
+  {
+    fault: "the growth of the heap is V8's own again after any collection",
+    file: "packages/transport-node/src/HeapGrowth.ts",
+    by: "packages/transport-node/test/HeapGrowth.test.ts",
+    line: "if (!list.getEntries().some(isMajor)) return",
+    becomes: ""
+  },
+  {
+    fault: "the growth of the heap is told to V8 after each collection",
+    file: "packages/transport-node/src/HeapGrowth.ts",
+    by: "packages/transport-node/test/HeapGrowth.test.ts",
+    line: "observer.disconnect()",
+    becomes: ""
+  },
+  {
+    fault: "a size of the heap that was given is overruled",
+    file: "packages/transport-node/src/HeapGrowth.ts",
+    by: "packages/transport-node/test/HeapGrowth.test.ts",
+    line: "if (!measured.has(Engine.versionOf(engine)) || Engine.wasGiven(engine, sizes)) return",
+    becomes: "if (!measured.has(Engine.versionOf(engine))) return"
+  },
+  {
+    fault: "a flag of V8 with underscores counts as not given",
+    file: "packages/transport-node/src/Engine.ts",
+    by: "packages/transport-node/test/HeapGrowth.test.ts",
+    line: '.replaceAll("_", "-")',
+    becomes: ""
+  },
+  {
+    fault: "flags of V8 in NODE_OPTIONS count as not given",
+    file: "packages/transport-node/src/Engine.ts",
+    by: "packages/cli/test/engineOfServe.test.ts",
+    line: 'options: [...process.execArgv, ...(process.env["NODE_OPTIONS"] ?? "").split(/\\s+/)],',
+    becomes: "options: process.execArgv,"
+  },
+  {
+    fault: "serve raises the growth of the heap although it is not to",
+    file: "packages/cli/src/commands/serve.ts",
+    by: "packages/cli/test/engineOfServe.test.ts",
+    line: "if (!values.noHeapGrowth) {",
+    becomes: "{"
   }
 ]

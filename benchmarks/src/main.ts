@@ -25,7 +25,8 @@ Measures the control plane beside go-control-plane. Without a CASE: every one. L
   --before FOLDER     another checkout of this repository, built there: its server, or client, takes part, in turn with
                       ours; what a change costs is the ratio of the two
   --rounds N          with --before: how often each of the two is started anew, default 3
-  --compiler-budget   in our server V8 optimizes later in the first minute, as in effect-xds serve
+  --as-serve          our server starts as effect-xds serve does: V8 optimizes later in the first minute, and its heap grows
+                      further at first
   --json FILE         all figures, written after each case
   --continue          with --json: what the file has from the same machine, versions and sizes is kept and, unless it is
                       named, not measured again; this also makes the table of --markdown from it
@@ -55,7 +56,7 @@ const parse = () => {
         peers: { type: "string" },
         before: { type: "string" },
         rounds: { type: "string" },
-        "compiler-budget": { type: "boolean", default: false },
+        "as-serve": { type: "boolean", default: false },
         json: { type: "string" },
         continue: { type: "boolean", default: false },
         markdown: { type: "string" },
@@ -99,7 +100,7 @@ const main = async (): Promise<void> => {
   if (process.platform !== "linux") stop("CPU time of processes is read from /proc: this runs on Linux only")
 
   // Servers have the environment of this process. One that is older, of --before, does without.
-  if (values["compiler-budget"]) process.env.XDS_COMPILER_BUDGET = "1"
+  if (values["as-serve"]) process.env.XDS_AS_SERVE = "1"
 
   const load = await GoPrograms.load(say)
   if ("missing" in load) return stop(`the load generator cannot be built: ${load.missing}`)

@@ -12,6 +12,7 @@ import { ServerTransport } from "@effect-xds/transport"
 import * as ConnectServer from "@effect-xds/transport-connect/ConnectServer"
 import type { ResourceDirectory } from "@effect-xds/transport-filesystem"
 import * as CompilerBudget from "@effect-xds/transport-node/CompilerBudget"
+import * as Engine from "@effect-xds/transport-node/Engine"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
@@ -401,7 +402,7 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
       transports.push({ transport, onServing: (address) => (rest = address) })
     }
     // Not sooner: with it the start takes longer.
-    if (!config.noCompilerBudget) yield* CompilerBudget.raise(CompilerBudget.ofProcess)
+    if (!config.noCompilerBudget) yield* CompilerBudget.raise(Engine.ofProcess)
     const server = yield* XdsServer.make({
       maxResponseBytes: config.maxResponseBytes,
       group: (node, { peer }) => {

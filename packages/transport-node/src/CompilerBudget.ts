@@ -8,30 +8,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { setFlagsFromString } from "node:v8"
-
-/**
- * V8, as a process has it.
- *
- * @since 0.1.0
- */
-export interface Engine {
-  readonly version: string
-  /** The options that Node was started with. */
-  readonly options: ReadonlyArray<string>
-  readonly setFlags: (flags: string) => void
-}
-
-/**
- * That of this process.
- *
- * @since 0.1.0
- */
-export const ofProcess: Engine = {
-  version: process.versions.v8,
-  options: process.execArgv,
-  setFlags: setFlagsFromString
-}
+import * as Engine from "./Engine.js"
 
 interface Budget {
   readonly flag: string
@@ -51,11 +28,6 @@ const budgets: ReadonlyMap<string, Budget> = new Map([
   ["12.4", { flag: "--invocation-count-for-turbofan", initial: 3_000, raised: 10_000 }]
 ])
 
-const versionPattern = /^\d+\.\d+/
-
-/** V8 takes underscores for dashes, too. */
-const nameOf = (option: string): string => option.replace(/=.*$/s, "").replaceAll("_", "-")
-
 /** Later the clients of a server that was started anew are there, and what still runs is worth optimizing. */
 const lasting = "1 minute"
 
@@ -64,9 +36,9 @@ const lasting = "1 minute"
  *
  * @since 0.1.0
  */
-export const raise = (engine: Engine): Effect.Effect<void, never, Scope.Scope> => {
-  const budget = budgets.get(versionPattern.exec(engine.version)?.[0] ?? "")
-  if (budget === undefined || engine.options.some((option) => nameOf(option) === budget.flag)) return Effect.void
+export const raise = (engine: Engine.Engine): Effect.Effect<void, never, Scope.Scope> => {
+  const budget = budgets.get(Engine.versionOf(engine))
+  if (budget === undefined || Engine.wasGiven(engine, [budget.flag])) return Effect.void
   const set = (value: number) => Effect.sync(() => engine.setFlags(`${budget.flag}=${value}`))
   return Effect.acquireUseRelease(
     set(budget.raised),
@@ -89,4 +61,4 @@ export const raise = (engine: Engine): Effect.Effect<void, never, Scope.Scope> =
  *
  * @since 0.1.0
  */
-export const layer: Layer.Layer<never> = Layer.scopedDiscard(Effect.suspend(() => raise(ofProcess)))
+export const layer: Layer.Layer<never> = Layer.scopedDiscard(Effect.suspend(() => raise(Engine.ofProcess)))

@@ -5,6 +5,7 @@
  */
 export * as Certificates from "./Certificates.js"
 export * as CompilerBudget from "./CompilerBudget.js"
+export * as Engine from "./Engine.js"
 export * as ListenAddress from "./ListenAddress.js"
 export * as LogThrottle from "./LogThrottle.js"
 export * as TimerTable from "./TimerTable.js"
