@@ -153,14 +153,15 @@ export const serve = CommandLine.command({
     )
   },
   load: async (values) => {
+    const serving = import("../Serving.js")
     if (!values.noHeapGrowth) {
-      // Before the rest: while that is loaded, V8 goes through the heap for the first time.
+      // While the rest is loaded V8 goes through the heap for the first time, and it is to know before.
       const [Engine, HeapGrowth] = await Promise.all([
         import("@effect-xds/transport-node/Engine"),
         import("@effect-xds/transport-node/HeapGrowth")
       ])
       HeapGrowth.raise(Engine.ofProcess)
     }
-    return (await import("../Serving.js")).run(values)
+    return (await serving).run(values)
   }
 })
