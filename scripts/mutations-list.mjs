@@ -9246,5 +9246,47 @@ export const mutations = [
     by: "packages/cli/test/engineOfServe.test.ts",
     line: "if (!values.noHeapGrowth) {",
     becomes: "{"
+  },
+  {
+    fault: "HTTP/2 only: who greets in time is dropped all the same",
+    file: "packages/transport-connect/src/server/Connections.ts",
+    by: "packages/transport-connect/test/http2Only.test.ts",
+    line: 'if (this.#joining?.greeted !== undefined) session.once("remoteSettings", this.#joining.greeted)',
+    becomes: ""
+  },
+  {
+    fault: "HTTP/2 only: who never greets is kept",
+    file: "packages/transport-connect/src/server/Connections.ts",
+    by: "packages/transport-connect/test/http2Only.test.ts",
+    line: "this.#onHttp2(socket, this.#expectBytes(socket))",
+    becomes: "this.#onHttp2(socket)"
+  },
+  {
+    fault: "HTTP/2 only: TLS offers HTTP/1.1, too",
+    file: "packages/transport-connect/src/server/Connections.ts",
+    by: "packages/transport-connect/test/http2Only.test.ts",
+    line: 'ALPNProtocols: http1 ? ["h2", "http/1.1"] : ["h2"],',
+    becomes: 'ALPNProtocols: ["h2", "http/1.1"],'
+  },
+  {
+    fault: "HTTP/2 only: who asks for no protocol in TLS is served HTTP/1.1",
+    file: "packages/transport-connect/src/server/Connections.ts",
+    by: "packages/transport-connect/test/http2Only.test.ts",
+    line: "if (this.http1) return this.#onHttp1(socket)",
+    becomes: "return this.#onHttp1(socket)"
+  },
+  {
+    fault: "HTTP/2 only: who speaks another protocol is not in the log",
+    file: "packages/transport-connect/src/server/Connections.ts",
+    by: "packages/transport-connect/test/http2Only.test.ts",
+    line: "if (!http1 && isNoPreface(error))",
+    becomes: "if (false)"
+  },
+  {
+    fault: "serve speaks HTTP/1.1 although it is not to",
+    file: "packages/cli/src/Serving.ts",
+    by: "packages/cli/test/http2Only.test.ts",
+    line: "http1: !config.noHttp1",
+    becomes: "http1: true"
   }
 ]

@@ -51,6 +51,8 @@ export interface Setup {
   readonly incremental: boolean
   /** Names per stream, and how far the first names of two streams are apart. Default: wildcard. */
   readonly named?: { readonly perStream: number; readonly stride: number } | undefined
+  /** Ours speaks HTTP/2 and nothing else, as all others do. Default: HTTP/1.1, too. */
+  readonly http2Only?: boolean | undefined
 }
 
 export class Bench {
@@ -152,7 +154,8 @@ export class Bench {
     const fixtures = this.fixtures(kind, count)
     const server = new Server(peer, {
       before: this.settings.before ?? "",
-      goControlPlane: "path" in goControlPlane ? goControlPlane.path : ""
+      goControlPlane: "path" in goControlPlane ? goControlPlane.path : "",
+      http2Only: setup.http2Only ?? false
     })
     const load = new Load(program, this.progress)
     try {

@@ -229,9 +229,13 @@ const fresh: Case = {
     const streams = bench.size(1000, 200)
     const peers = ["ours", "gcp-linear", "bare"] as const
     const rows: Array<Row> = []
-    for (const connections of [20, streams]) {
-      const setup = { kind: "clusters", count: 10, streams, connections, incremental: true } as const
-      const label = `10 clusters, ${number(streams)} new streams, ${connectionsOf(setup)}`
+    for (const { connections, http2Only } of [
+      { connections: 20, http2Only: false },
+      { connections: streams, http2Only: false },
+      { connections: streams, http2Only: true }
+    ]) {
+      const setup = { kind: "clusters", count: 10, streams, connections, incremental: true, http2Only } as const
+      const label = `10 clusters, ${number(streams)} new streams, ${connectionsOf(setup)}${http2Only ? ", HTTP/2 only" : ""}`
       const measurements = await bench.each(peers, label, (peer) =>
         inFresh(bench, setup, peer, (session) => bench.connect(session, setup))
       )

@@ -41,7 +41,11 @@ export class Server {
   /** `before`: the folder with the built benchmarks of another checkout. */
   constructor(
     readonly peer: ServerPeer,
-    { before, goControlPlane }: { readonly before: string; readonly goControlPlane: string }
+    {
+      before,
+      goControlPlane,
+      http2Only
+    }: { readonly before: string; readonly goControlPlane: string; readonly http2Only: boolean }
   ) {
     const title = peerTitles[peer]
     switch (peer) {
@@ -56,7 +60,10 @@ export class Server {
       case "grpc-js": {
         const folder = peer === "before" ? before : import.meta.dirname
         const args = [join(folder, "servers", peer === "before" ? "ours.js" : `${peer}.js`)]
-        this.child = new Child(title, process.execPath, args, { NODE_ENV: "production" })
+        this.child = new Child(title, process.execPath, args, {
+          NODE_ENV: "production",
+          ...(http2Only && { XDS_HTTP2_ONLY: "1" })
+        })
       }
     }
   }

@@ -15,7 +15,7 @@ const group = "bench"
 const runtime = ManagedRuntime.make(
   XdsServer.layer({ group: (node) => node.cluster }).pipe(
     Layer.provideMerge(SnapshotStore.layerMemory()),
-    Layer.provide(ConnectServer.layer()),
+    Layer.provide(ConnectServer.layer({ http1: process.env.XDS_HTTP2_ONLY === undefined })),
     Layer.merge(process.env.XDS_AS_SERVE === undefined ? Layer.empty : CompilerBudget.layer),
     // Standard output belongs to the harness.
     Layer.provide(Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.logfmtLogger)))

@@ -50,6 +50,7 @@ export interface Config {
   /** `undefined`: no REST, if it has no socket either. */
   readonly restPort: number | undefined
   readonly restListen: string | undefined
+  readonly noHttp1: boolean
   readonly adminHost: string
   readonly adminPort: number
   readonly adminListen: string | undefined
@@ -394,7 +395,10 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
     const { host, listen, port, restListen, restPort } = config
     const common = { host, shutdownGrace, ...(tls !== undefined && { tls }) }
     const transports: Array<Transports.Named> = [
-      { transport: ConnectServer.make({ ...common, port, path: listen }), onServing: (address) => (grpc = address) }
+      {
+        transport: ConnectServer.make({ ...common, port, path: listen, http1: !config.noHttp1 }),
+        onServing: (address) => (grpc = address)
+      }
     ]
     if (restPort !== undefined || restListen !== undefined) {
       const RestServer = yield* Effect.promise(() => import("@effect-xds/transport-rest/RestServer"))

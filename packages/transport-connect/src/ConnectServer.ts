@@ -88,6 +88,12 @@ export interface Options extends Settings.AppOptions, ListenAddress.Options {
    * may come through one load balancer.
    */
   readonly maxConnectionsPerPeer?: number | undefined
+  /**
+   * Whether HTTP/1.1 is served beside HTTP/2: browsers and other clients of gRPC-Web and Connect may need it, gRPC and
+   * Envoy do not. Without it a client with a connection of its own costs a tenth less, since nobody has to look which
+   * protocol it speaks, and one that speaks HTTP/1.1 is disconnected. Default `true`.
+   */
+  readonly http1?: boolean | undefined
   /** How long an HTTP/2 connection is kept without a stream. Default: 5 minutes. */
   readonly idleTimeout?: Duration.DurationInput | undefined
   /**
@@ -161,7 +167,14 @@ const listening = (options: Options, accept: Accept): Effect.Effect<string, Fail
       Effect.map(
         application(settings, accept, address, wanted.path),
         ({ application, log }) =>
-          new Connections(limitsOf(options, settings.shutdownGrace), credentials, wanted, application, log)
+          new Connections(
+            limitsOf(options, settings.shutdownGrace),
+            credentials,
+            wanted,
+            application,
+            log,
+            options.http1 ?? true
+          )
       ),
       (server) => Effect.promise(() => server.close())
     )

@@ -64,6 +64,10 @@ export const serve = CommandLine.command({
     listen: socket(
       "Serves gRPC, gRPC-Web and Connect on this Unix socket and on no port; who may write to it may read all"
     ),
+    noHttp1: CommandLine.flag(
+      "HTTP/2 only on the port of gRPC: no gRPC-Web and Connect over HTTP/1.1, as browsers without TLS speak it; new connections " +
+        "cost a tenth less"
+    ),
     restPort: port("Serves REST, polling and long polling, on this port", undefined),
     restListen: socket("The same on this Unix socket"),
     adminHost: CommandLine.text(

@@ -1,6 +1,6 @@
 /**
  * The listening port of a server: its connections (with and without TLS, HTTP/2 and HTTP/1.1), their number and limits.
- * The protocol of a connection without TLS is detected from its first bytes.
+ * The protocol of a connection without TLS is detected from its first bytes, unless the server has HTTP/2 only.
  */
 import type { ServerTransport } from "@effect-xds/transport"
 import * as ListenAddress from "@effect-xds/transport-node/ListenAddress"
@@ -42,8 +42,14 @@ const maxFrameSize = streamWindow
 /** The first bytes of every HTTP/2 connection, and of no HTTP/1 request. */
 const preface = Buffer.from("PRI")
 
+/** The error of `node:http2` for other first bytes: NGHTTP2_ERR_BAD_CLIENT_MAGIC. */
+const isNoPreface = (error: Error): boolean => Reflect.get(error, "errno") === -903
+
 /** The remote end of a connection, which a TLS socket and its TCP socket share. */
 const endOf = ({ remoteAddress, remotePort }: Net.Socket): string => `${remoteAddress ?? ""} ${remotePort ?? 0}`
+
+/** Why a client is disconnected that speaks another protocol, for the log: it cannot be told. */
+const notHttp2 = "it does not speak HTTP/2, and this server speaks nothing else: see the option http1"
 
 interface Http1Connection {
   readonly peer: ServerTransport.Peer
@@ -71,8 +77,8 @@ export class Connections {
   readonly #refusing = new TransportMetrics.Refusing("maxConnections")
   readonly #http1Connections = new WeakMap<Net.Socket, Http1Connection>()
   #closing = false
-  /** The one of which a session is being made. */
-  #joining: Net.Socket | undefined
+  /** The one of which a session is being made. `greeted` is called when its client has begun with HTTP/2. */
+  #joining: { readonly socket: Net.Socket; readonly greeted: (() => void) | undefined } | undefined
   readonly #listener: Net.Server
   readonly #http2: Http2.Http2Server
   readonly #http1: Http1.Server
@@ -82,7 +88,9 @@ export class Connections {
     credentials: Tls.TlsOptions | undefined,
     private readonly address: ListenAddress.ListenAddress,
     private readonly application: Application,
-    private readonly log: PeerLog
+    private readonly log: PeerLog,
+    /** Whether HTTP/1.1 is served, too. */
+    private readonly http1: boolean
   ) {
     this.#idleSessions = new IdleConnections(limits.idleTimeout)
     this.#http2 = Http2.createServer({
@@ -110,17 +118,19 @@ export class Connections {
     this.#http2.on("stream", onStream)
     // Node closes a session after an error; it is only logged.
     this.#http2.on("sessionError", (error, session) => {
-      log.debug("connection failed", { peer: application.peerOf(session).address, reason: error.message })
+      const peer = application.peerOf(session).address
+      if (!http1 && isNoPreface(error)) log.warn("connection refused", { peer, reason: notHttp2 })
+      else log.debug("connection failed", { peer, reason: error.message })
     })
     this.#http1 = Http1.createServer({ keepAliveTimeout: limits.handshakeTimeout })
     this.#http1.on("request", this.#onHttp1Request)
     if (credentials === undefined) {
       this.#listener = Net.createServer({ noDelay: true })
-      this.#listener.on("connection", this.#onCleartext)
+      this.#listener.on("connection", http1 ? this.#onCleartext : this.#onCleartextHttp2)
     } else {
       const listener = Tls.createServer({
         ...credentials,
-        ALPNProtocols: ["h2", "http/1.1"],
+        ALPNProtocols: http1 ? ["h2", "http/1.1"] : ["h2"],
         handshakeTimeout: limits.handshakeTimeout
       })
       listener.on("connection", (socket: Net.Socket) => {
@@ -265,12 +275,19 @@ export class Connections {
     socket.on("data", onData)
   }
 
+  /** Nobody has to look at its first bytes, which costs a new client a tenth. */
+  readonly #onCleartextHttp2 = (socket: Net.Socket): void => {
+    if (this.#admit(socket)) this.#onHttp2(socket, this.#expectBytes(socket))
+  }
+
   readonly #onSecure = (socket: Tls.TLSSocket): void => {
     // The TCP socket below it is tracked.
     socket.on("error", () => undefined)
     this.#handshakes.get(endOf(socket))?.()
-    if (socket.alpnProtocol === "h2") this.#onHttp2(socket)
-    else this.#onHttp1(socket)
+    if (socket.alpnProtocol === "h2") return this.#onHttp2(socket)
+    if (this.http1) return this.#onHttp1(socket)
+    this.log.warn("connection refused", { peer: this.#peerOf(socket).address, reason: notHttp2 })
+    socket.destroy()
   }
 
   /** Destroys a socket that sends nothing in time; the result cancels that. */
@@ -289,8 +306,8 @@ export class Connections {
     return stop
   }
 
-  #onHttp2(socket: Net.Socket): void {
-    this.#joining = socket
+  #onHttp2(socket: Net.Socket, greeted?: () => void): void {
+    this.#joining = { socket, greeted }
     this.#http2.emit("connection", socket)
     this.#joining = undefined
   }
@@ -327,11 +344,12 @@ export class Connections {
   readonly #onSession = (session: Http2.ServerHttp2Session): void => {
     // Reading in this turn adds to the time of accepting the session.
     this.application.beginTurn()
-    const socket = this.#joining ?? session.socket
+    const socket = this.#joining?.socket ?? session.socket
     const peer = this.application.peerOf(session, socket)
     const host = socket.remoteAddress ?? "unknown"
     this.#sessions.set(session, { host, streams: 0 })
     session.setLocalWindowSize(connectionWindow)
+    if (this.#joining?.greeted !== undefined) session.once("remoteSettings", this.#joining.greeted)
     if (this.#closing) session.close()
     else this.#setIdle(session, host)
     this.log.debug("connection opened", { peer: peer.address, protocol: "HTTP/2" })
