@@ -19,7 +19,7 @@ const post = "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n"
 const refused = {
   level: "WARN",
   message: "connection refused",
-  reason: "it does not speak HTTP/2, and this server speaks nothing else (http1: false, or --no-http1)"
+  reason: "it does not speak HTTP/2, and this server speaks nothing else: see the option http1"
 }
 
 const refusals = (logs: ReadonlyArray<{ level: string; message: string; annotations: Record<string, unknown> }>) =>

@@ -49,7 +49,7 @@ const isNoPreface = (error: Error): boolean => Reflect.get(error, "errno") === -
 const endOf = ({ remoteAddress, remotePort }: Net.Socket): string => `${remoteAddress ?? ""} ${remotePort ?? 0}`
 
 /** Why a client is disconnected that speaks another protocol, for the log: it cannot be told. */
-const notHttp2 = "it does not speak HTTP/2, and this server speaks nothing else (http1: false, or --no-http1)"
+const notHttp2 = "it does not speak HTTP/2, and this server speaks nothing else: see the option http1"
 
 interface Http1Connection {
   readonly peer: ServerTransport.Peer
