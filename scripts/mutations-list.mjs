@@ -9244,8 +9244,8 @@ export const mutations = [
     fault: "serve raises the growth of the heap although it is not to",
     file: "packages/cli/src/commands/serve.ts",
     by: "packages/cli/test/engineOfServe.test.ts",
-    line: "if (!values.noHeapGrowth) {",
-    becomes: "{"
+    line: "if (!values.noHeapGrowth) (await",
+    becomes: "void (await"
   },
   {
     fault: "HTTP/2 only: who greets in time is dropped all the same",

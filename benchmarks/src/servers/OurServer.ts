@@ -1,4 +1,4 @@
-/** Our server as its users run it: the built packages with their default options. */
+/** Our server as its users run it: the built packages with their default options, but for what the harness has in the environment. */
 import { fromBinary } from "@bufbuild/protobuf"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"

@@ -1,6 +1,5 @@
-/** Starts our server. With `--as-serve` of the harness as `effect-xds serve` starts: see there. */
-import * as Engine from "@effect-xds/transport-node/Engine"
+/** Starts our server. With `--as-serve` of the harness as `effect-xds serve` starts: the rest is loaded after that. */
 import * as HeapGrowth from "@effect-xds/transport-node/HeapGrowth"
 
-if (process.env.XDS_AS_SERVE !== undefined) HeapGrowth.raise(Engine.ofProcess)
+if (process.env.XDS_AS_SERVE !== undefined) HeapGrowth.raise()
 await import("./OurServer.js")

@@ -45,16 +45,15 @@ const isMajor = (collection: object): boolean => {
  *
  * @example
  * ```ts
- * import * as Engine from "@effect-xds/transport-node/Engine"
  * import * as HeapGrowth from "@effect-xds/transport-node/HeapGrowth"
  *
- * HeapGrowth.raise(Engine.ofProcess)
+ * HeapGrowth.raise()
  * await import("./server.js")
  * ```
  *
  * @since 0.1.0
  */
-export const raise = (engine: Engine.Engine): void => {
+export const raise = (engine: Engine.Engine = Engine.ofProcess): void => {
   if (!measured.has(Engine.versionOf(engine)) || Engine.wasGiven(engine, sizes)) return
   const set = (percent: number): void => engine.setFlags(`${flag}=${percent}`)
   const observer = new PerformanceObserver((list) => {

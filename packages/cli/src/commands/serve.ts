@@ -158,14 +158,8 @@ export const serve = CommandLine.command({
   },
   load: async (values) => {
     const serving = import("../Serving.js")
-    if (!values.noHeapGrowth) {
-      // While the rest is loaded V8 goes through the heap for the first time, and it is to know before.
-      const [Engine, HeapGrowth] = await Promise.all([
-        import("@effect-xds/transport-node/Engine"),
-        import("@effect-xds/transport-node/HeapGrowth")
-      ])
-      HeapGrowth.raise(Engine.ofProcess)
-    }
+    // While the rest is loaded V8 goes through the heap for the first time, and it is to know before.
+    if (!values.noHeapGrowth) (await import("@effect-xds/transport-node/HeapGrowth")).raise()
     return (await serving).run(values)
   }
 })
