@@ -469,13 +469,13 @@ const server = [
   {
     fault: "a change is lost when the log was cut",
     file: "resource/Difference.ts",
-    line: "    for (const name of self.resources.keys()) {\n      see(name, undefined)\n",
+    line: "    for (const name of self.resources.keys()) {\n      see(name, since.fingerprints.get(name), undefined)\n",
     becomes: "    for (const name of self.resources.keys()) {\n"
   },
   {
     fault: "a deletion is lost when the log was cut",
     file: "resource/Difference.ts",
-    line: "      if (!self.resources.has(name)) see(name, Cursors.resourceAt(since, name))\n",
+    line: "      if (!self.resources.has(name)) see(name, held, Cursors.resourceAt(since, name))\n",
     becomes: ""
   },
   {
@@ -1845,8 +1845,8 @@ const thinParts = [
   {
     fault: "a large change is looked at in one turn",
     file: "resource/ResourceSet.ts",
-    line: "    if (++looked % Steps.atOnce === 0) yield\n    draft.put(name, resource)",
-    becomes: "    draft.put(name, resource)",
+    line: "    if (++looked % Steps.atOnce === 0) yield\n    draft.put(resource)",
+    becomes: "    draft.put(resource)",
     by: "packages/core/test/Steps.test.ts"
   },
   {
@@ -6294,8 +6294,8 @@ export const mutations = [
   {
     fault: "what a moved client has of the group before is deleted at once",
     file: "resource/Difference.ts",
-    line: "see(name, Cursors.resourceAt(since, name))",
-    becomes: "see(name, undefined)"
+    line: "see(name, held, Cursors.resourceAt(since, name))",
+    becomes: "see(name, held, undefined)"
   },
   {
     fault: "a stream that was moved counts in the group before",

@@ -542,6 +542,42 @@ describe("ResourceSet", () => {
     })
   })
 
+  it("one resource is put as a change of one resource puts it, conflicts and labels included", () =>
+    check(
+      fc.tuple(
+        changes,
+        fc.array(fc.tuple(Arbitraries.resourceSpec(typeUrl), fc.subarray([...Arbitraries.names]), fc.boolean()), {
+          minLength: 1,
+          maxLength: 5
+        })
+      ),
+      200,
+      ([steps, puts]) => {
+        for (const set of grow(steps)) {
+          for (const [spec, others, isLabelled] of puts) {
+            const made = ResourceSpec.toResource(spec)
+            const aliases = others.filter((alias) => alias !== made.name)
+            const resource = { ...made, aliases, version: isLabelled ? "label" : made.version }
+            const one = ResourceSet.put(set, resource)
+            const other = ResourceSet.update(set, { upsert: [resource] })
+            assert.deepStrictEqual(one, other)
+            if (Either.isRight(one) && Either.isRight(other)) {
+              assert.strictEqual(one.right === set, other.right === set)
+              assert.deepStrictEqual(
+                Difference.of(one.right, set.cursor).changed,
+                Difference.of(other.right, set.cursor).changed
+              )
+            }
+            const group = Either.getOrThrow(ResourceGroup.update(ResourceGroup.empty, { upsert: ResourceSet.all(set) }))
+            assert.deepStrictEqual(
+              ResourceGroup.update(group, { upsert: [resource] }),
+              ResourceGroup.update(group, { upsert: new Set([resource]) })
+            )
+          }
+        }
+      }
+    ))
+
   it("names and aliases lead where the resources say", () =>
     check(changes, 200, (steps) => {
       for (const set of grow(steps)) {

@@ -38,6 +38,11 @@ export class ByteWriter {
     return this.#bytes.slice(0, this.#at)
   }
 
+  /** What is written, without a copy: it is there until something else is written. */
+  lend(): Uint8Array {
+    return this.#bytes.subarray(0, this.#at)
+  }
+
   /** Whether all that was written from there on is zeros. */
   isZero(begin: number): boolean {
     for (let at = begin; at < this.#at; at++) if (this.#bytes[at] !== 0) return false

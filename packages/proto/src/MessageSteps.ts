@@ -97,10 +97,11 @@ export const decode = function* <Desc extends DescMessage>(
 /**
  * The bytes of a message that is not large, at once; `undefined`: it is large. Throws what `MessageBytes.encode` throws.
  *
+ * @param isLent whether the bytes may be lent, until {@link giveBack}: who copies them needs no other copy. Default: they stay.
  * @since 0.1.0
  */
-export const encodeSmall = (schema: DescMessage, message: Message): Uint8Array | undefined => {
-  const written = MessageWriter.write(schema, message)
+export const encodeSmall = (schema: DescMessage, message: Message, isLent = false): Uint8Array | undefined => {
+  const written = MessageWriter.write(schema, message, isLent)
   if (written !== undefined) return written
   const found = ObjectWalk.lookAtSmall(message)
   if (found === undefined) return undefined
@@ -109,6 +110,13 @@ export const encodeSmall = (schema: DescMessage, message: Message): Uint8Array |
   if (!found.isSure) MessageBytes.check(schema, bytes)
   return bytes
 }
+
+/**
+ * The bytes that {@link encodeSmall} has lent are not read any more: they will be written over. Who never says so has them for good.
+ *
+ * @since 0.1.0
+ */
+export const giveBack = (): void => MessageWriter.giveBack()
 
 /**
  * The bytes of a message that a program made, which must not be changed meanwhile; throws what `MessageBytes.encode` throws.

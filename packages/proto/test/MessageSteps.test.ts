@@ -204,6 +204,24 @@ describe("★ no step does much", () => {
     )
     expect(MessageSteps.encodeSmall(ClusterLoadAssignmentSchema, large)).toBeUndefined()
   })
+
+  it("what is lent stays until it is given back, whatever else is encoded meanwhile", () => {
+    const [one, other] = [assignment(3), assignment(5)]
+    const bytesOf = (message: ClusterLoadAssignment) => toBinary(ClusterLoadAssignmentSchema, message)
+    const lend = (message: ClusterLoadAssignment) =>
+      MessageSteps.encodeSmall(ClusterLoadAssignmentSchema, message, true)
+    const first = lend(one)
+    // Lent while the other one is, and made for good.
+    const second = lend(other)
+    MessageBytes.encode(ClusterLoadAssignmentSchema, assignment(7))
+    expect([first, second]).toEqual([bytesOf(one), bytesOf(other)])
+    MessageSteps.giveBack()
+    MessageSteps.giveBack()
+    // A buffer that was given back is written over; one that was not is left alone.
+    expect(lend(one)?.buffer).toBe(second?.buffer)
+    expect(first).toEqual(bytesOf(one))
+    MessageSteps.giveBack()
+  })
 })
 
 describe("a Struct in pieces", () => {

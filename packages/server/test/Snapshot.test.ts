@@ -1,7 +1,8 @@
-import { create, fromBinary, fromJson, toBinary } from "@bufbuild/protobuf"
+import { clone, create, fromBinary, fromJson, toBinary } from "@bufbuild/protobuf"
 import { anyPack } from "@bufbuild/protobuf/wkt"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import { ResourceType } from "@effect-xds/proto"
+import * as MessageBytes from "@effect-xds/proto/MessageBytes"
 import { Cluster_DiscoveryType, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ConfigSourceSchema } from "@effect-xds/proto/envoy/config/core/v3/config_source"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
@@ -118,6 +119,46 @@ describe("Snapshot.encode", () => {
       })
       value.fill(0)
       expect(resource.value).toEqual(clusterBytes)
+    })
+  )
+
+  it.effect("keeps bytes of its own of messages that encode others while they are read", () =>
+    Effect.gen(function* () {
+      const other = create(ClusterSchema, { name: "other" })
+      const encoded = MessageBytes.encode(ClusterSchema, cluster)
+      let reads = 0
+      // A program's message may be anything: each time its name is read, it encodes something else.
+      const nosy = Object.defineProperty(clone(ClusterSchema, cluster), "name", {
+        enumerable: true,
+        get: () => {
+          reads++
+          MessageBytes.encode(ClusterSchema, other)
+          return cluster.name
+        }
+      })
+      const named = yield* encodeOne({ clusters: [nosy] })
+      expect(named.value).toEqual(encoded)
+      expect(reads).toBeGreaterThan(1)
+      // Two whose options are read while its bytes are there already.
+      const options = {
+        get ttl() {
+          MessageBytes.encode(ClusterSchema, other)
+          return "30 seconds" as const
+        }
+      }
+      const { resources } = yield* Snapshot.encode({
+        clusters: [Snapshot.resource(cluster, options), Snapshot.resource(other, options)]
+      })
+      expect(resources.map(({ value }) => value)).toEqual([encoded, MessageBytes.encode(ClusterSchema, other)])
+    })
+  )
+
+  it.effect("keeps bytes of a message that it is told to keep apart from those of the next one", () =>
+    Effect.gen(function* () {
+      const { resources } = yield* Snapshot.encode({
+        clusters: ["a", "b"].map((name) => Snapshot.resource(create(ClusterSchema, { name }), { keepBytes: true }))
+      })
+      expect(resources.map(({ value }) => fromBinary(ClusterSchema, value).name)).toEqual(["a", "b"])
     })
   )
 

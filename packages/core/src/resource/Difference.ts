@@ -99,10 +99,9 @@ const compare = function* (self: ResourceSet, since: Cursor): Steps.Steps<Differ
   const touch = (name: string) => void touched.set(name, Hash.string(name))
   let replaced: Set<string> | undefined
   const replace = (name: string) => void (replaced ??= new Set()).add(name)
-  const see = (name: string, before: Resource | undefined) => {
+  const see = (name: string, held: string | undefined, before: Resource | undefined) => {
     const hash = Hash.string(name)
     const now = self.resources.getHash(name, hash)
-    const held = since.fingerprints.getHash(name, hash)
     if (now === undefined) {
       if (held === undefined) return
       removed.set(name, before)
@@ -125,16 +124,17 @@ const compare = function* (self: ResourceSet, since: Cursor): Steps.Steps<Differ
       }
     }
     for (const [name, before] of oldest) {
-      see(name, before)
+      // What was there at the cursor, which need not be asked for it.
+      see(name, before?.fingerprint, before)
       if (++count % Steps.atOnce === 0) yield
     }
   } else {
-    for (const name of since.fingerprints.keys()) {
-      if (!self.resources.has(name)) see(name, Cursors.resourceAt(since, name))
+    for (const [name, held] of since.fingerprints) {
+      if (!self.resources.has(name)) see(name, held, Cursors.resourceAt(since, name))
       if (++count % Steps.atOnce === 0) yield
     }
     for (const name of self.resources.keys()) {
-      see(name, undefined)
+      see(name, since.fingerprints.get(name), undefined)
       if (++count % Steps.atOnce === 0) yield
     }
     for (const [alias, name] of since.aliases) {

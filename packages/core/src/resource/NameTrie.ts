@@ -283,8 +283,10 @@ export class NameTrieDraft<V> implements Iterable<readonly [string, V]> {
   /** A node that may be changed in place. */
   #owned(node: Node<V>): Node<V> {
     if (node.owner === this.#owner) return node
+    // Most nodes have names or nodes below, not both. A list that is empty is never written into.
+    const values = node.values.length === 0 ? node.values : node.values.slice()
     const nodes = node.branched === 0 ? node.nodes : node.nodes.slice()
-    return new Node(this.#owner, node.named, node.names, node.values.slice(), node.branched, nodes)
+    return new Node(this.#owner, node.named, node.names, values, node.branched, nodes)
   }
 
   #set(node: Node<V>, depth: number, name: string, hash: number, value: V): Node<V> {

@@ -294,6 +294,8 @@ export const replacing = function* (
  * @since 0.1.0
  */
 export const update = (self: ResourceGroup, change: Change): Either.Either<ResourceGroup, ChangeError> => {
+  const only = onlyOne(change)
+  if (only !== undefined) return put(self, only)
   // As `updating` does it, without a generator: this is done for each small change.
   const sorted = new ByType()
   for (const resource of change.upsert ?? []) {
@@ -309,6 +311,22 @@ export const update = (self: ResourceGroup, change: Change): Either.Either<Resou
     draft.put(typeUrl, after.right)
   }
   return draft.end()
+}
+
+/** The resource of a change of one resource and nothing else, as most are. */
+const onlyOne = ({ remove, upsert, versions }: Change): Resource | undefined => {
+  if (remove !== undefined || versions !== undefined || !isList(upsert)) return undefined
+  return upsert.length === 1 ? upsert[0] : undefined
+}
+
+const isList = (resources: Iterable<Resource> | undefined): resources is ReadonlyArray<Resource> =>
+  Array.isArray(resources)
+
+const put = (self: ResourceGroup, resource: Resource): Either.Either<ResourceGroup, ChangeError> => {
+  const before = set(self, resource.typeUrl)
+  const after = ResourceSet.put(before, resource)
+  if (Either.isLeft(after)) return Either.left(after.left)
+  return after.right === before ? Either.right(self) : ofOneApi(new Map(self.sets).set(resource.typeUrl, after.right))
 }
 
 /**

@@ -134,7 +134,7 @@ class Writer {
   readonly #out = new ByteWriter()
   #messages = 0
 
-  encode(plan: Plan, message: Message): Uint8Array | undefined {
+  encode(plan: Plan, message: Message, isLent: boolean): Uint8Array | undefined {
     this.#out.rewind(0)
     this.#messages = 0
     try {
@@ -143,7 +143,8 @@ class Writer {
       // Not sure, or a property that throws: it is read again, and then told.
       return undefined
     }
-    return this.#out.at > maxBytes ? undefined : this.#out.finish()
+    if (this.#out.at > maxBytes) return undefined
+    return isLent ? this.#out.lend() : this.#out.finish()
   }
 
   #message(plan: Plan, message: unknown, depth: number): void {
@@ -387,14 +388,26 @@ class Writer {
 /** One that nobody writes with: a property of a message may be a function that encodes another one. */
 let free: Writer | undefined
 
+/** One whose bytes are lent: nobody writes with it until they are given back. */
+let lent: Writer | undefined
+
 /**
  * The bytes of a message; `undefined`: they are left to protobuf-es. The work is bounded, but for the list of
  * the keys of a map.
+ *
+ * @param isLent whether the bytes are lent, until {@link giveBack}: who copies them needs no other copy
  */
-export const write = (schema: DescMessage, message: Message): Uint8Array | undefined => {
+export const write = (schema: DescMessage, message: Message, isLent = false): Uint8Array | undefined => {
   const writer = free ?? new Writer()
   free = undefined
-  const bytes = writer.encode(planOf(schema), message)
-  free = writer
+  const bytes = writer.encode(planOf(schema), message, isLent)
+  if (isLent && bytes !== undefined) lent = writer
+  else free = writer
   return bytes
+}
+
+/** What was lent is not read any more. Without it the next message takes another buffer. */
+export const giveBack = (): void => {
+  free = lent ?? free
+  lent = undefined
 }

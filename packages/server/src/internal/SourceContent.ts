@@ -85,8 +85,11 @@ const problemOf = (typeUrl: string, given: Uint8Array | undefined, cause: unknow
         detail: `${given.byteLength} bytes are not a message of type ${TypeRegistry.typeName(typeUrl)}: ${Reason.of(cause)}`
       }
 
-/** The bytes, or why there are none; `undefined`: it is large, and encoded in steps. */
-export const encodeSmall = (source: Source, typeUrl: string): Uint8Array | Problem | undefined => {
+/**
+ * The bytes, or why there are none; `undefined`: it is large, and encoded in steps. `isLent`: bytes that are made here may be lent,
+ * until `MessageSteps.giveBack`.
+ */
+export const encodeSmall = (source: Source, typeUrl: string, isLent = false): Uint8Array | Problem | undefined => {
   const schema = schemas.get(typeUrl)
   const given = bytesOf(source)
   try {
@@ -96,7 +99,7 @@ export const encodeSmall = (source: Source, typeUrl: string): Uint8Array | Probl
       MessageBytes.check(schema, given)
       return given
     }
-    if ("$typeName" in source && schema !== undefined) return MessageSteps.encodeSmall(schema, source)
+    if ("$typeName" in source && schema !== undefined) return MessageSteps.encodeSmall(schema, source, isLent)
     return { reason: "Unencodable", detail: "it is neither a message nor bytes" }
   } catch (cause) {
     return problemOf(typeUrl, given, cause)

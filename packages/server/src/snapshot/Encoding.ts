@@ -8,7 +8,7 @@ import * as Digest from "@effect-xds/core/resource/Digest"
 import * as Resource from "@effect-xds/core/resource/Resource"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as Variants from "@effect-xds/core/resource/Variants"
-import type * as MessageSteps from "@effect-xds/proto/MessageSteps"
+import * as MessageSteps from "@effect-xds/proto/MessageSteps"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as EventLoop from "@effect-xds/transport/EventLoop"
 import * as Duration from "effect/Duration"
@@ -65,6 +65,8 @@ const sameList = (left: ReadonlyArray<string>, right: ReadonlyArray<string>): bo
 
 const noAliases: ReadonlyArray<string> = []
 
+const noResources: ReadonlyArray<Resource.Resource> = []
+
 const noPlaces: ReadonlyMap<Resource.Resource, string> = new Map()
 
 /** Node's hash, in a fraction of the time of the platform's. */
@@ -72,7 +74,7 @@ const hasher = new Digest.Hasher((bytes) => hash("sha256", bytes))
 
 /** Encodes resources one after the other. */
 class Encoding implements EncodedSnapshot {
-  readonly resources: Array<Resource.Resource> = []
+  private list: Array<Resource.Resource> | undefined
   // Most snapshots are one small resource of a change, without any.
   private placed: Map<Resource.Resource, string> | undefined
   private varied: Map<string, Varied> | undefined
@@ -82,6 +84,10 @@ class Encoding implements EncodedSnapshot {
     private readonly inspect: Inspector | undefined,
     private readonly loop: EventLoop.Service
   ) {}
+
+  get resources(): ReadonlyArray<Resource.Resource> {
+    return this.list ?? noResources
+  }
 
   get places(): ReadonlyMap<Resource.Resource, string> {
     return this.placed ?? noPlaces
@@ -111,13 +117,21 @@ class Encoding implements EncodedSnapshot {
       const detail = `${typeUrl} is not a type of the Envoy v3 API; check the type URL`
       return fail("UnknownType", SourceName.probable(entry, typeUrl), detail)
     }
-    const encoded = SourceContent.encodeSmall(source, typeUrl)
-    if (encoded instanceof Uint8Array) return this.take(entry, typeUrl, encoded, undefined)
+    // A resource copies its bytes, unless it keeps them.
+    const keepBytes = options.keepBytes === true
+    const encoded = SourceContent.encodeSmall(source, typeUrl, !keepBytes)
+    if (encoded instanceof Uint8Array) {
+      const taken = this.take(entry, typeUrl, encoded, keepBytes, undefined)
+      MessageSteps.giveBack()
+      return taken
+    }
     const refuse = ({ detail, reason }: SourceContent.Problem) =>
       fail(reason, SourceName.probable(entry, typeUrl), detail)
     if (encoded !== undefined) return refuse(encoded)
     return Effect.flatMap(Slice.steps(this.loop, SourceContent.encodeInSteps(source, typeUrl)), (encoded) =>
-      "reason" in encoded ? refuse(encoded) : (this.take(entry, typeUrl, encoded.bytes, encoded.large) ?? Effect.void)
+      "reason" in encoded
+        ? refuse(encoded)
+        : (this.take(entry, typeUrl, encoded.bytes, keepBytes, encoded.large) ?? Effect.void)
     )
   }
 
@@ -126,6 +140,7 @@ class Encoding implements EncodedSnapshot {
     entry: Slots.Slotted,
     typeUrl: string,
     encoded: Uint8Array,
+    keepBytes: boolean,
     large: MessageSteps.Large | undefined
   ): Effect.Effect<void, SnapshotError> | undefined {
     const { options, source } = entry
@@ -152,7 +167,6 @@ class Encoding implements EncodedSnapshot {
       return this.put(old, place)
     }
     // The caller's bytes are copied unless they are to be kept: they may change, or be a view into a much larger buffer.
-    const keepBytes = options.keepBytes === true
     const made = { typeUrl, name, value: encoded, keepBytes, aliases, version, ttl: milliseconds }
     const result = Resource.make(made, hasher)
     if (Either.isLeft(result)) return fail("Invalid", name, result.left.reason)
@@ -167,7 +181,9 @@ class Encoding implements EncodedSnapshot {
   }
 
   private put(resource: Resource.Resource, place: string | undefined): undefined {
-    this.resources.push(resource)
+    // A list that grows from nothing has room for seventeen.
+    if (this.list === undefined) this.list = [resource]
+    else this.list.push(resource)
     if (place !== undefined) (this.placed ??= new Map()).set(resource, place)
   }
 
