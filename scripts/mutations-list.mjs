@@ -1458,8 +1458,8 @@ const clientDetails = [
   {
     fault: "client: what was wrong with an earlier state is told beside the next",
     file: "packages/client/src/internal/Watcher.ts",
-    line: "this.#pending.set(name, { state: event, ambient: undefined })",
-    becomes: "this.#pending.set(name, { state: event, ambient: before?.ambient })"
+    line: 'isGone: bearing === "Gone", ambient: undefined })',
+    becomes: 'isGone: bearing === "Gone", ambient: before?.ambient })'
   },
   {
     fault: "client: a watcher at work counts as idle",
@@ -8482,7 +8482,7 @@ export const mutations = [
   {
     fault: "client: a collection that was missing while a member was kept is never told so",
     file: "client/CachedType.ts",
-    line: "        this.tell(glob, entry, resultOf(entry, failure.error))\n",
+    line: "        if (heldBefore.has(glob)) this.tell(glob, entry, resultOf(entry, failure.error))\n",
     becomes: "        void resultOf\n"
   },
   {

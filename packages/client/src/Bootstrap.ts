@@ -419,6 +419,8 @@ export const fromFile = (
       Effect.mapError(({ message }) => message),
       // The file system comes from the program: it may throw, or never answer.
       Effect.catchAllDefect((cause) => Effect.fail(Reason.of(cause))),
+      // What cannot be interrupted is not waited for either.
+      Effect.disconnect,
       Effect.timeoutFail({ duration: readTimeout, onTimeout: () => `nothing came within ${readTimeout}` }),
       Effect.mapError(
         (message) =>

@@ -7,6 +7,7 @@
 import type * as FileSystem from "@effect/platform/FileSystem"
 import * as Reason from "@effect-xds/proto/Reason"
 import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Schedule from "effect/Schedule"
@@ -51,6 +52,8 @@ const read = (watcher: FileWatcher): Effect.Effect<Certificates, CertificateErro
             Effect.mapError(({ message }) => message),
             // The file system comes from the program: it may throw, or never answer.
             Effect.catchAllDefect((cause) => Effect.fail(Reason.of(cause))),
+            // What cannot be interrupted is not waited for either.
+            Effect.disconnect,
             Effect.timeoutFail({ duration: readTimeout, onTimeout: () => `nothing came within ${readTimeout}` }),
             Effect.mapError((reason) => new CertificateError({ path, reason }))
           )
@@ -61,8 +64,12 @@ const read = (watcher: FileWatcher): Effect.Effect<Certificates, CertificateErro
     })
   })
 
+/** Files are not read more often: an interval of zero would take all of a processor. */
+const shortestInterval = Duration.seconds(1)
+
 /**
- * The certificates now, and again whenever a file changed; the files are read every refresh interval. The stream fails
+ * The certificates now, and again whenever a file changed; the files are read every refresh interval, and at most every second. The
+ * stream fails
  * if the first read fails. A later failure is logged as a warning, and the last certificates stay in use.
  *
  * @since 0.1.0
@@ -74,7 +81,10 @@ export const watch = (watcher: FileWatcher): Stream.Stream<Certificates, Certifi
     ),
     Effect.map(Either.getRight)
   )
-  const later = Stream.repeatEffectWithSchedule(look, Schedule.spaced(watcher.refreshInterval)).pipe(
+  const later = Stream.repeatEffectWithSchedule(
+    look,
+    Schedule.spaced(Duration.max(watcher.refreshInterval, shortestInterval))
+  ).pipe(
     Stream.drop(1),
     Stream.filterMap((found) => found)
   )

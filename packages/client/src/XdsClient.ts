@@ -353,7 +353,7 @@ export const make = <E = never, R = never>(
           ),
           Effect.map((own) => own(type.typeUrl, owner, Array.from(keys)))
         ),
-      dump: Effect.promise(() => ClientConfigs.make(bootstrap.node, options.scope ?? "", driver.dump())),
+      dump: Effect.promise(() => ClientConfigs.make(bootstrap.node, options.scope ?? "", driver.dump(), loop)),
       connections: Effect.sync(() => driver.connections())
     }
   })

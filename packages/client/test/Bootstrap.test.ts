@@ -286,13 +286,31 @@ describe("★ a file system that throws or never answers is a failure that names
     })
   )
 
-  it.effect("never answers", () =>
+  for (const [title, never] of [
+    ["never answers", Effect.never],
+    ["never answers, and cannot be interrupted", Effect.uninterruptible(Effect.never)]
+  ] as const) {
+    it.effect(title, () =>
+      Effect.gen(function* () {
+        const said = yield* failures(() => never)
+        expect(said).toEqual([
+          "certificate file /tls.crt cannot be read: nothing came within 10 seconds",
+          "xDS bootstrap from /etc/xds.json: the file cannot be read: nothing came within 10 seconds"
+        ])
+      })
+    )
+  }
+
+  it.effect("is read once a second at most, whatever the interval", () =>
     Effect.gen(function* () {
-      const said = yield* failures(() => Effect.never)
-      expect(said).toEqual([
-        "certificate file /tls.crt cannot be read: nothing came within 10 seconds",
-        "xDS bootstrap from /etc/xds.json: the file cannot be read: nothing came within 10 seconds"
-      ])
+      let reads = 0
+      const always = { ...watcher, privateKeyFile: undefined, refreshInterval: Duration.zero }
+      yield* Effect.fork(Stream.runDrain(CertificateProvider.watch(always))).pipe(
+        provide(() => Effect.sync(() => `${++reads}`))
+      )
+      yield* TestClock.adjust("10 seconds")
+      expect(reads).toBeGreaterThan(5)
+      expect(reads).toBeLessThan(15)
     })
   )
 })

@@ -5,7 +5,7 @@ import { type Bearing, Watcher } from "../src/internal/Watcher.js"
 type Offer = readonly [name: string, bearing: Bearing, event: string]
 
 const told = (offers: ReadonlyArray<Offer>) => {
-  const watcher = new Watcher<string>(1, () => undefined)
+  const watcher = new Watcher<string>(1, "*", () => undefined)
   for (const [name, bearing, event] of offers) watcher.offer(name, bearing, event)
   return Effect.map(watcher.pull, Chunk.toReadonlyArray)
 }
@@ -80,6 +80,31 @@ const table: ReadonlyArray<readonly [title: string, offers: ReadonlyArray<Offer>
 ]
 
 describe("Watcher", () => {
+  it.effect("★ is told nothing of what came and went while it took no events, and keeps nothing of it", () =>
+    Effect.gen(function* () {
+      const watcher = new Watcher<string>(1, "*", () => undefined)
+      watcher.offer("a", "State", "a is there")
+      yield* watcher.pull
+      for (let index = 0; index < 1_000; index++) {
+        watcher.offer(`n${index}`, "State", "is there")
+        watcher.offer(`n${index}`, "Ambient", "lost")
+        watcher.offer(`n${index}`, "Gone", "is gone")
+      }
+      // Of what it knows it is told all, whatever happened in between; of what it waits for, too.
+      watcher.offer("a", "Gone", "a is gone")
+      watcher.offer("a", "State", "a is there again")
+      watcher.offer("a", "Gone", "a is gone again")
+      watcher.offer("*", "State", "an error of all")
+      watcher.offer("*", "Gone", "there is none")
+      expect(Chunk.toReadonlyArray(yield* watcher.pull)).toEqual(["a is gone again", "there is none"])
+      // That it was told so makes it one that it does not know.
+      watcher.offer("a", "State", "a is there")
+      watcher.offer("a", "Gone", "a is gone")
+      watcher.offer("b", "Gone", "b is gone")
+      expect(Chunk.toReadonlyArray(yield* watcher.pull)).toEqual(["b is gone"])
+    })
+  )
+
   for (const [title, offers, events] of table) {
     it.effect(title, () =>
       Effect.gen(function* () {
@@ -91,7 +116,7 @@ describe("Watcher", () => {
   it.effect("is busy from the first event until it comes back for more", () =>
     Effect.gen(function* () {
       let idle = 0
-      const watcher = new Watcher<string>(1, () => idle++)
+      const watcher = new Watcher<string>(1, "*", () => idle++)
       expect(watcher.busy).toBe(false)
       watcher.offer("a", "State", "1")
       expect(watcher.busy).toBe(true)
@@ -109,14 +134,14 @@ describe("Watcher", () => {
 
   it.effect("what is told while it says that it is idle is not lost", () =>
     Effect.gen(function* () {
-      const watcher: Watcher<string> = new Watcher<string>(1, () => watcher.offer("a", "State", "1"))
+      const watcher: Watcher<string> = new Watcher<string>(1, "*", () => watcher.offer("a", "State", "1"))
       expect(Chunk.toReadonlyArray(yield* watcher.pull)).toEqual(["1"])
     })
   )
 
   it.effect("a pull that is interrupted takes nothing", () =>
     Effect.gen(function* () {
-      const watcher = new Watcher<string>(1, () => undefined)
+      const watcher = new Watcher<string>(1, "*", () => undefined)
       const fiber = yield* Effect.fork(watcher.pull)
       yield* Effect.yieldNow()
       yield* Fiber.interrupt(fiber)

@@ -13,6 +13,7 @@ import * as ClientTls from "@effect-xds/transport-node/ClientTls"
 import * as ClientTransport from "@effect-xds/transport/ClientTransport"
 import * as LogThrottle from "@effect-xds/transport-node/LogThrottle"
 import * as Milliseconds from "@effect-xds/transport-node/Milliseconds"
+import { TimeSlices } from "@effect-xds/transport-node/TimeSlices"
 import * as Status from "@effect-xds/transport/Status"
 import * as Cause from "effect/Cause"
 import * as Config from "effect/Config"
@@ -178,6 +179,7 @@ class Channel implements ClientTransport.Channel {
   readonly #streams = new Set<RestClientStream>()
   readonly #encode: DiscoveryBody.Encode
   readonly #scheme: "http" | "https"
+  readonly #slices = new TimeSlices()
   #ownNonces = 0
 
   constructor(
@@ -200,10 +202,10 @@ class Channel implements ClientTransport.Channel {
     const path = typeUrl === undefined ? undefined : (own?.path ?? ResourceTypes.byTypeUrl(typeUrl)?.restPath)
     const { jitter = 0.2 } = this.options
     const refreshDelay = Milliseconds.of(this.options.refreshDelay, "1 second")
+    const decoder = new DiscoveryBody.Decoder(this.#slices, own?.registry)
     const environment: Environment = {
       loop: { refreshDelay, jitter: Math.min(1, Math.max(0, jitter)) },
-      poll: (request, fresh) =>
-        this.#poll({ typeUrl: typeUrl ?? "", path: path ?? "", registry: own?.registry }, request, fresh),
+      poll: (request, fresh) => this.#poll({ typeUrl: typeUrl ?? "", path: path ?? "" }, decoder, request, fresh),
       now: this.now,
       random: () => Runtime.runSync(this.runtime)(Random.next),
       run: (effect, onExit) => {
@@ -259,6 +261,8 @@ class Channel implements ClientTransport.Channel {
     }
     if (credentials === undefined) return Effect.succeed(headers)
     return Effect.suspend(() => credentials(this.server)).pipe(
+      // A poll ends in time, even if what the program gave cannot be interrupted.
+      Effect.disconnect,
       Effect.mapBoth({
         onFailure: (error) => Status.make("UNAUTHENTICATED", `no call credentials: ${error.message}`),
         onSuccess: (more) => ({ ...headers, ...more })
@@ -267,7 +271,8 @@ class Channel implements ClientTransport.Channel {
   }
 
   #poll(
-    { path, registry, typeUrl }: RestType.RestType,
+    { path, typeUrl }: Pick<RestType.RestType, "path" | "typeUrl">,
+    decoder: DiscoveryBody.Decoder,
     request: Parameters<Environment["poll"]>[0],
     fresh: boolean
   ): ReturnType<Environment["poll"]> {
@@ -296,7 +301,7 @@ class Channel implements ClientTransport.Channel {
       yield* Effect.annotateCurrentSpan("http.response.status_code", reply.status)
       if (reply.status === 304) return undefined
       if (reply.status !== 200) return yield* Effect.fail(DiscoveryBody.refusalOf(reply))
-      return yield* DiscoveryBody.decode(reply, typeUrl, `own-${++this.#ownNonces}`, registry)
+      return yield* decoder.decode(reply, typeUrl, `own-${++this.#ownNonces}`)
     })
     return exchange.pipe(
       Effect.timeoutFail({

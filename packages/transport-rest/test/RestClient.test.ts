@@ -203,6 +203,20 @@ describe("Polls to our server", () => {
     })
   )
 
+  it.scopedLive("call credentials that never come, and cannot be interrupted, end the poll in time", () =>
+    Effect.gen(function* () {
+      const { port, store } = yield* serve()
+      yield* store.set("edge", { clusters: [cluster("a", "1")] })
+      let tokens = 0
+      const client = yield* connect(`127.0.0.1:${port}`, {
+        requestTimeout: 150,
+        headers: () => (++tokens === 1 ? Effect.uninterruptible(Effect.never) : Effect.succeed({}))
+      })
+      const all = yield* hearClusters(client)
+      yield* eventually(() => expect(all).toEqual(["* Error", "a=1"]))
+    })
+  )
+
   it.scopedLive("over mTLS; a certificate that is not trusted is said so", () =>
     Effect.gen(function* () {
       const folder = yield* Effect.acquireRelease(

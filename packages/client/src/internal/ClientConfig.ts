@@ -10,6 +10,7 @@ import * as MessageBytes from "@effect-xds/proto/MessageBytes"
 import * as MessageRedaction from "@effect-xds/proto/MessageRedaction"
 import * as Redaction from "@effect-xds/proto/Redaction"
 import * as SensitiveFields from "@effect-xds/proto/SensitiveFields"
+import type * as EventLoop from "@effect-xds/transport/EventLoop"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 
 /** `ClientResourceStatus` has no value for a timeout or an error that the server sent. */
@@ -68,13 +69,23 @@ const configOf = async (resource: ResourceStatus): Promise<ClientConfig_GenericX
   })
 }
 
-/** Sensitive values are redacted: a reader of CSDS may not be allowed to see keys. */
+/** Milliseconds of work in one turn. */
+const length = 4
+
+/** Sensitive values are redacted: a reader of CSDS may not be allowed to see keys. A long list takes several turns of the event loop. */
 export const make = async (
   node: Node,
   scope: string,
-  resources: ReadonlyArray<ResourceStatus>
+  resources: ReadonlyArray<ResourceStatus>,
+  loop: EventLoop.Service
 ): Promise<ClientConfig> => {
   const genericXdsConfigs: Array<ClientConfig_GenericXdsConfig> = []
-  for (const resource of resources) genericXdsConfigs.push(await configOf(resource))
+  let end = loop.elapsed() + length
+  for (const resource of resources) {
+    genericXdsConfigs.push(await configOf(resource))
+    if (loop.elapsed() < end) continue
+    await new Promise<void>((resolve) => void loop.later(resolve))
+    end = loop.elapsed() + length
+  }
   return create(ClientConfigSchema, { node, clientScope: scope, genericXdsConfigs })
 }

@@ -11,9 +11,7 @@ import * as ClientRequest from "@effect-xds/core/wire/ClientRequest"
 import * as ClientResponse from "@effect-xds/core/wire/ClientResponse"
 import type { ErrorDetail, Protocol } from "@effect-xds/core/wire/Request"
 import * as Reason from "@effect-xds/proto/Reason"
-import * as Redaction from "@effect-xds/proto/Redaction"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
-import * as SensitiveFields from "@effect-xds/proto/SensitiveFields"
 import type * as ClientTransport from "@effect-xds/transport/ClientTransport"
 import * as Status from "@effect-xds/transport/Status"
 import * as Cause from "effect/Cause"
@@ -25,6 +23,7 @@ import type { ServerConnection } from "../ServerConnection.js"
 import { Connections } from "./Connections.js"
 import type { Environment, ServerLink, StreamSpan } from "./Environment.js"
 import { Observations } from "./Observations.js"
+import { ServerText } from "./ServerText.js"
 import { Watcher, type Bearing } from "./Watcher.js"
 
 type Output<Tag extends FlowControl.Output["_tag"]> = FlowControl.Output & { readonly _tag: Tag }
@@ -98,7 +97,7 @@ export class Driver {
   watch<A>(type: WatchableType<A>, name: string): Either.Either<Watcher<ResourceEvent<A>>, DecoderConflict> {
     return Either.map(this.withType(type), () => {
       const id = ++this.lastWatcher
-      const watcher = new Watcher<ResourceEvent<A>>(id, () => this.run({ _tag: "Taken", watcher: id }))
+      const watcher = new Watcher<ResourceEvent<A>>(id, name, () => this.run({ _tag: "Taken", watcher: id }))
       this.watchers.set(id, ({ name: at, result }) => {
         const [bearing, event] = eventOf(type, at, result)
         if (event !== undefined) watcher.offer(at, bearing, event)
@@ -338,7 +337,7 @@ export class Driver {
           if (isCurrent()) this.onMessage(key, protocol, message)
         },
         onEnd: (status) => {
-          if (isCurrent()) this.ended(key, this.withoutSecrets(errorOf(status)), false)
+          if (isCurrent()) this.ended(key, this.shown().of(errorOf(status)), false)
         }
       }
     )
@@ -372,7 +371,8 @@ export class Driver {
     if (Either.isRight(decoded)) {
       this.observations.answered(address)
       const { right: response } = decoded
-      const errors = response.errors.map(({ error, name }) => ({ name, error: this.withoutSecrets(error) }))
+      const shown = this.shown()
+      const errors = response.errors.map(({ error, name }) => ({ name, error: shown.of(error) }))
       const said = errors.length === 0 ? response : { ...response, errors }
       return this.run({ _tag: "Response", stream: key, response: said })
     }
@@ -380,16 +380,9 @@ export class Driver {
     this.ended(key, { code: Status.codes.INTERNAL, message: decoded.left.message }, true)
   }
 
-  /** Redacts first: an error text of the server may quote a sensitive field of a resource. */
-  private withoutSecrets({ code, message }: ErrorDetail): ErrorDetail {
-    const resources = this.dump()
-    const secrets =
-      resources.length > maxQuoted
-        ? []
-        : resources.flatMap(({ held, typeUrl }) =>
-            held === undefined ? [] : SensitiveFields.values(typeUrl, held.bytes)
-          )
-    return { code, message: Redaction.values(message, secrets) }
+  /** Redacts what a server says first: an error text may quote a sensitive field of a resource. */
+  private shown(): ServerText {
+    return new ServerText(() => (FlowControl.size(this.state) > maxQuoted ? [] : this.dump()))
   }
 
   /** A stream ended. `end`: this client ended it, so the transport must end it too. */
@@ -424,8 +417,9 @@ const eventOf = <A>(
       return ["State", opened && { _tag: "Updated", name, value: opened.value, version: result.version }]
     }
     case "DoesNotExist":
+      return ["Gone", { _tag: "DoesNotExist", name, error: result.error }]
     case "Error":
-      return ["State", { _tag: result._tag, name, error: result.error }]
+      return ["State", { _tag: "Error", name, error: result.error }]
     case "AmbientError":
       return ["Ambient", { _tag: "AmbientError", name, error: result.error }]
     case "Recovered":

@@ -7,19 +7,25 @@ import * as Effect from "effect/Effect"
 /** The pending events of one resource: its state, and an ambient error since. */
 interface Pending<A> {
   state: A | undefined
+  /** Whether the state is that there is no resource. */
+  readonly isGone: boolean
   ambient: A | undefined
 }
 
-/** The kind of an event: resource state, ambient error, or recovery from one. */
-export type Bearing = "State" | "Ambient" | "Recovered"
+/** The kind of an event: resource state, that there is no resource, ambient error, or recovery from one. */
+export type Bearing = "State" | "Gone" | "Ambient" | "Recovered"
 
 export class Watcher<in out A> {
   #pending = new Map<string, Pending<A>>()
+  /** Resources that it was told of, and not that they are gone. */
+  readonly #told = new Set<string>()
   #resume: (() => void) | undefined
   #busy = false
 
   constructor(
     readonly id: number,
+    /** The name that is watched: `*` and collections stand for many resources. */
+    private readonly watched: string,
     /** Called when the watcher pulls again with no events pending. */
     private readonly onIdle: (watcher: Watcher<A>) => void
   ) {}
@@ -29,11 +35,19 @@ export class Watcher<in out A> {
     return this.#busy || this.#pending.size > 0
   }
 
-  /** Queues an event. Of several for one name only the last state is kept, with the ambient error after it. */
+  /**
+   * Queues an event. Of several for one name only the last state is kept, with the ambient error after it. Of a resource that came and
+   * went, and that it was not told of, it is told nothing: while it takes no events there may be any number of them.
+   */
   offer(name: string, bearing: Bearing, event: A): void {
     const before = this.#pending.get(name)
-    if (bearing === "State") this.#pending.set(name, { state: event, ambient: undefined })
-    else if (before === undefined) this.#pending.set(name, { state: undefined, ambient: event })
+    if (bearing === "Gone" && before?.state !== undefined && name !== this.watched && !this.#told.has(name)) {
+      this.#pending.delete(name)
+      return
+    }
+    if (bearing === "State" || bearing === "Gone")
+      this.#pending.set(name, { state: event, isGone: bearing === "Gone", ambient: undefined })
+    else if (before === undefined) this.#pending.set(name, { state: undefined, isGone: false, ambient: event })
     else before.ambient = bearing === "Recovered" && before.state !== undefined ? undefined : event
     this.#resume?.()
   }
@@ -61,7 +75,9 @@ export class Watcher<in out A> {
 
   #take(): Chunk.Chunk<A> {
     const events: Array<A> = []
-    for (const { ambient, state } of this.#pending.values()) {
+    for (const [name, { ambient, isGone, state }] of this.#pending) {
+      if (isGone) this.#told.delete(name)
+      else this.#told.add(name)
       if (state !== undefined) events.push(state)
       if (ambient !== undefined) events.push(ambient)
     }

@@ -234,13 +234,19 @@ export const collectionOf = ({ collections, entries }: TypeCache, name: string):
 export const isBrought = (type: TypeCache, name: string): boolean =>
   (HashSet.size(type.watchers) > 0 && Authority.isInWildcard(name)) || collectionOf(type, name) !== undefined
 
-const hasMember = (
+/** Which of some collections have such a member. All of them in one pass: a response may empty a thousand. */
+const withMembers = (
   entries: Iterable<readonly [string, Entry]>,
-  glob: string,
+  globs: ReadonlySet<string>,
   isOne: (entry: Entry) => boolean
-): boolean => {
-  for (const [name, entry] of entries) if (isOne(entry) && Collection.of(name) === glob) return true
-  return false
+): ReadonlySet<string> => {
+  const found = new Set<string>()
+  for (const [name, entry] of entries) {
+    if (found.size === globs.size) break
+    const glob = isOne(entry) ? Collection.of(name) : undefined
+    if (glob !== undefined && globs.has(glob)) found.add(glob)
+  }
+  return found
 }
 
 const isHeld = ({ held }: Entry): boolean => held !== undefined
@@ -251,7 +257,7 @@ const isHeld = ({ held }: Entry): boolean => held !== undefined
  * @since 0.1.0
  */
 export const hasMembers = (entries: Iterable<readonly [string, Entry]>, glob: string): boolean =>
-  hasMember(entries, glob, isHeld)
+  withMembers(entries, new Set([glob]), isHeld).size > 0
 
 /**
  * Whether a resource exists, as far as the client knows, and cannot be used: it was rejected, or the server reported an error of it.
@@ -387,6 +393,19 @@ export class CacheDraft {
 
   /** Records a failure, removes the resource if `drop`, and notifies watchers. ★ An equal failure is reported once. */
   fail(name: string, entry: Entry, status: Status, failure: Failure, drop: boolean): void {
+    // Nothing else has members: to look for some takes as long as there are resources.
+    const hasSome = () => this.type.collections && Collection.isGlob(name) && hasMembers(this.entries, name)
+    this.failWith(name, entry, status, failure, drop, hasSome)
+  }
+
+  private failWith(
+    name: string,
+    entry: Entry,
+    status: Status,
+    failure: Failure,
+    drop: boolean,
+    hasSome: () => boolean
+  ): void {
     // A resource that only the wildcard or a collection covers belongs to the server: it is removed at once.
     const isFree = isGone(status, failure) && HashSet.size(entry.watchers) === 0
     const next: Entry = { ...entry, status, failure, held: drop || isFree ? undefined : entry.held }
@@ -398,8 +417,7 @@ export class CacheDraft {
       failure.error.code === entry.failure.error.code &&
       failure.error.message === entry.failure.error.message
     if (isTold) return
-    const isAmbient = this.type.collections && hasMembers(this.entries, name)
-    this.tell(name, next, isAmbient ? { _tag: "AmbientError", error: failure.error } : resultOf(next, failure.error))
+    this.tell(name, next, hasSome() ? { _tag: "AmbientError", error: failure.error } : resultOf(next, failure.error))
   }
 
   /** Records that a collection has members. */
@@ -422,10 +440,12 @@ export class CacheDraft {
 
   /** Records that collections have members that cannot be used, and perhaps no others. */
   refused(names: Iterable<string>): void {
-    for (const glob of this.globsOf(names)) {
+    const globs = this.globsOf(names)
+    if (globs.size === 0) return
+    const held = withMembers(this.entries, globs, isHeld)
+    for (const glob of globs) {
       const entry = this.get(glob)
-      if (entry?.status === "Requested" || (entry?.status === "Acked" && !hasMembers(this.entries, glob)))
-        this.setRefused(glob, entry)
+      if (entry?.status === "Requested" || (entry?.status === "Acked" && !held.has(glob))) this.setRefused(glob, entry)
     }
   }
 
@@ -435,21 +455,29 @@ export class CacheDraft {
 
   /** Watchers of the collections of removed resources are told if no member is left. */
   removed(names: Iterable<string>, now: number): void {
-    for (const glob of this.globsOf(names)) {
+    const globs = this.globsOf(names)
+    if (globs.size === 0) return
+    const held = withMembers(this.entries, globs, isHeld)
+    let heldBefore: ReadonlySet<string> | undefined
+    let unusable: ReadonlySet<string> | undefined
+    for (const glob of globs) {
       const entry = this.get(glob)
-      if (entry === undefined || hasMembers(this.entries, glob)) continue
+      if (entry === undefined || held.has(glob)) continue
       const { failure, status } = entry
       const isKnown = entry === this.type.entries.get(glob)
       // ★ It was told as ambient, as long as a member was in use.
-      if (failure !== undefined && isKnown && isGone(status, failure) && hasMembers(this.type.entries, glob))
-        this.tell(glob, entry, resultOf(entry, failure.error))
+      if (failure !== undefined && isKnown && isGone(status, failure)) {
+        heldBefore ??= withMembers(this.type.entries, globs, isHeld)
+        if (heldBefore.has(glob)) this.tell(glob, entry, resultOf(entry, failure.error))
+      }
       if (!isOfMembers(glob, entry)) continue
-      if (hasMember(this.entries, glob, isUnusable)) {
+      unusable ??= withMembers(this.entries, globs, isUnusable)
+      if (unusable.has(glob)) {
         this.setRefused(glob, entry)
         continue
       }
       const error = { code: NOT_FOUND, message: `${glob} has no resources any more` }
-      this.fail(glob, entry, "DoesNotExist", { error, version: "", at: now }, false)
+      this.failWith(glob, entry, "DoesNotExist", { error, version: "", at: now }, false, () => false)
     }
   }
 

@@ -97,6 +97,17 @@ export const dump = (self: Client): ReadonlyArray<ResourceStatus> => {
 }
 
 /**
+ * How many resources {@link dump} lists, at most.
+ *
+ * @since 0.1.0
+ */
+export const size = (self: Client): number => {
+  let count = 0
+  for (const typeUrl of ClientCache.typeUrls(self.cache)) count += ClientCache.count(self.cache, typeUrl)
+  return count
+}
+
+/**
  * Applies one input. Total: every input of a server leads to a state and outputs.
  *
  * @param now milliseconds, never less than in the step before

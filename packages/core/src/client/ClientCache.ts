@@ -140,6 +140,13 @@ export const entries = (self: ClientCache, typeUrl: string): Iterable<readonly [
   typeOf(self, typeUrl).entries
 
 /**
+ * Number of these entries.
+ *
+ * @since 0.1.0
+ */
+export const count = (self: ClientCache, typeUrl: string): number => typeOf(self, typeUrl).entries.size
+
+/**
  * The types with a present or former watch.
  *
  * @since 0.1.0

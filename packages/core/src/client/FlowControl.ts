@@ -127,6 +127,13 @@ export const deadline = (self: FlowControl): number => {
 export const dump = (self: FlowControl): ReadonlyArray<Client.ResourceStatus> => Client.dump(self.client)
 
 /**
+ * How many resources {@link dump} lists, at most.
+ *
+ * @since 0.1.0
+ */
+export const size = (self: FlowControl): number => Client.size(self.client)
+
+/**
  * Applies one input. Total, like {@link Client.step}.
  *
  * @param now milliseconds, never less than in the step before

@@ -3,12 +3,13 @@ import * as ClientResponse from "@effect-xds/core/wire/ClientResponse"
 import * as ReceivedResource from "@effect-xds/core/wire/ReceivedResource"
 import type { Request } from "@effect-xds/core/wire/Request"
 import * as ResourceDecoder from "@effect-xds/core/client/ResourceDecoder"
+import * as NameTrie from "@effect-xds/core/resource/NameTrie"
 import * as Warming from "@effect-xds/core/client/Warming"
 import { Cluster, ClusterLoadAssignment, shortNameOf } from "@effect-xds/proto/ResourceType"
 import { toResource } from "@effect-xds/testing/simulation/ResourceSpec"
 import * as Either from "effect/Either"
 import * as fc from "fast-check"
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 
 const decoderOf = (typeUrl: string, onDecode: () => void = () => undefined) =>
   ResourceDecoder.make({
@@ -132,6 +133,50 @@ describe("a collection", () => {
       assert.strictEqual(Client.deadline(client), Number.POSITIVE_INFINITY)
     })
   }
+})
+
+describe("many collections", () => {
+  const { typeUrl } = Cluster
+  const globs = Array.from({ length: 20 }, (_, index) => `xdstp://a/envoy.config.cluster.v3.Cluster/${index}/*`)
+  const members = globs.flatMap((glob) => Array.from({ length: 20 }, (_, index) => glob.replace("*", `${index}`)))
+
+  it("★ that lose all their members at once are looked through together, a few times, and not once for each", () => {
+    let client = Client.make({
+      servers: [{ id: "s", protocol: "Incremental" }],
+      authorities: new Map([["a", []]]),
+      decoders: [decoderOf(typeUrl)]
+    })
+    const told: Array<string> = []
+    const step = (input: Client.Input) => {
+      const [next, outputs] = Client.step(client, input, 0)
+      client = next
+      for (const output of outputs)
+        if (output._tag === "Notify" && output.result._tag === "DoesNotExist") told.push(output.name)
+    }
+    const respond = (nonce: string, content: Partial<ClientResponse.ClientResponse>) =>
+      step({
+        _tag: "Response",
+        stream: "s",
+        response: ClientResponse.make({ protocol: "Incremental", typeUrl, nonce, ...content })
+      })
+    globs.forEach((name, watcher) => step({ _tag: "Watch", watcher, typeUrl, name }))
+    step({ _tag: "Watch", watcher: globs.length, typeUrl, name: "one" })
+    step({ _tag: "Connected", stream: "s" })
+    step({ _tag: "Written", stream: "s" })
+    const resources = [...members, "one"].map((name) =>
+      ReceivedResource.make({ ...received(typeUrl, name), name, version: "1" })
+    )
+    respond("1", { resources })
+    step({ _tag: "Processed", stream: "s", typeUrl, nonce: "1" })
+    step({ _tag: "Written", stream: "s" })
+    const walks = vi.spyOn(NameTrie.NameTrieDraft.prototype, Symbol.iterator)
+    respond("2", { removed: [...members, "one"] })
+    assert.isAtLeast(walks.mock.calls.length, 1)
+    assert.isAtMost(walks.mock.calls.length, 4)
+    walks.mockRestore()
+    // The one that was asked for by name stays in use.
+    assert.deepStrictEqual(told.sort(), [...globs, ...members].sort())
+  })
 })
 
 describe("warming with a client", () => {

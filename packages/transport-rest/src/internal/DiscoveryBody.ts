@@ -1,6 +1,8 @@
 /** Encodes the polls of a client, and decodes their answers. */
-import type { JsonValue, Registry } from "@bufbuild/protobuf"
+import type { JsonObject, JsonValue, Registry } from "@bufbuild/protobuf"
 import { fromBinary, fromJson, toBinary, toJson } from "@bufbuild/protobuf"
+import { AnySchema } from "@bufbuild/protobuf/wkt"
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire"
 import * as ClientRequest from "@effect-xds/core/wire/ClientRequest"
 import type { StateOfTheWorldRequest } from "@effect-xds/core/wire/Request"
 import * as Response from "@effect-xds/core/wire/Response"
@@ -8,18 +10,20 @@ import * as Wire from "@effect-xds/core/wire/Wire"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import { parseObject, reasonOf } from "@effect-xds/transport-node/JsonText"
+import * as TimeSlices from "@effect-xds/transport-node/TimeSlices"
 import * as Status from "@effect-xds/transport/Status"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Records from "effect/Record"
 import { Buffer } from "node:buffer"
+import { hash } from "node:crypto"
 import type { Format } from "./DiscoveryResponse.js"
 import type { Reply } from "./HttpPoll.js"
 import * as Negotiation from "./Negotiation.js"
 import type { Received } from "./PollLoop.js"
 
 /** envoy.service.discovery.v3.DiscoveryResponse */
-const field = { typeUrl: 4, nonce: 5 } as const
+const field = { resources: 2, typeUrl: 4, nonce: 5 } as const
 
 export type Encode = (request: StateOfTheWorldRequest) => Promise<Uint8Array>
 
@@ -52,16 +56,51 @@ export const encoder = (format: Format): Encode => {
 
 const malformed = (message: string): Status.Status => Status.make("INTERNAL", message)
 
+/** One after the other, since thousands take a tenth of a second. */
+async function* resourcesOf(
+  all: ReadonlyArray<JsonValue>,
+  own: Registry | undefined,
+  signal: AbortSignal
+): AsyncGenerator<Uint8Array> {
+  for (const json of all) {
+    if (signal.aborted) return
+    const options = { registry: await TypeRegistry.forJson(json, own), ignoreUnknownFields: true }
+    const any = toBinary(AnySchema, fromJson(AnySchema, json, options))
+    yield new BinaryWriter().tag(field.resources, WireType.LengthDelimited).bytes(any).finish()
+  }
+}
+
+const encoded = async (
+  { resources, ...rest }: JsonObject,
+  own: Registry | undefined,
+  slices: TimeSlices.TimeSlices,
+  signal: AbortSignal
+): Promise<Uint8Array> => {
+  const { DiscoveryResponseSchema } = await import("@effect-xds/proto/envoy/service/discovery/v3/discovery")
+  // What is no list is for the library to judge.
+  const others = Array.isArray(resources) || resources === undefined ? rest : { ...rest, resources }
+  const registry = await TypeRegistry.forJson(others, own)
+  const head = toBinary(
+    DiscoveryResponseSchema,
+    fromJson(DiscoveryResponseSchema, others, { registry, ignoreUnknownFields: true })
+  )
+  if (!Array.isArray(resources)) return head
+  const parts = await TimeSlices.gather(slices, resourcesOf(resources, own, signal))
+  const { buffer, byteLength, byteOffset } = Buffer.concat([head, ...parts])
+  return new Uint8Array(buffer, byteOffset, byteLength)
+}
+
 /** Decodes JSON. Unknown fields are ignored: the server may be newer than this client. */
-const ofJson = (bytes: Uint8Array, own: Registry | undefined): Effect.Effect<Uint8Array, Status.Status> =>
+const ofJson = (
+  bytes: Uint8Array,
+  own: Registry | undefined,
+  slices: TimeSlices.TimeSlices
+): Effect.Effect<Uint8Array, Status.Status> =>
   Effect.gen(function* () {
     const json = yield* Either.mapLeft(parseObject(bytes, "the answer", "DiscoveryResponse"), malformed)
     return yield* Effect.tryPromise({
-      try: async () => {
-        const { DiscoveryResponseSchema } = await import("@effect-xds/proto/envoy/service/discovery/v3/discovery")
-        const registry = await TypeRegistry.forJson(json, own)
-        const response = fromJson(DiscoveryResponseSchema, json, { registry, ignoreUnknownFields: true })
-        const bytes = toBinary(DiscoveryResponseSchema, response)
+      try: async (signal) => {
+        const bytes = await encoded(json, own, slices, signal)
         // ★ What a proxy answers in place of the server would say that there are no resources any more.
         if (bytes.byteLength === 0 && Object.keys(json).length > 0) throw new Error("it has none of its fields")
         return bytes
@@ -70,19 +109,45 @@ const ofJson = (bytes: Uint8Array, own: Registry | undefined): Effect.Effect<Uin
     })
   })
 
-/**
- * The response in the body of a 200 answer. Fails if it is none, or one of another type than requested. If the server
- * sends no nonce, `ownNonce` takes its place: a client answers by nonce.
- */
-export const decode = (
-  { body, contentType }: Reply,
-  typeUrl: string,
-  ownNonce: string,
-  registry?: Registry
-): Effect.Effect<Received, Status.Status> =>
-  Effect.gen(function* () {
+/** The last answer in JSON, by its hash: a server without versions gives the same again with each poll. */
+interface Last {
+  readonly hash: string
+  readonly message: Uint8Array
+}
+
+/** Decodes the answers to the polls of one stream. */
+export class Decoder {
+  #last: Last | undefined
+
+  constructor(
+    private readonly slices: TimeSlices.TimeSlices,
+    private readonly registry: Registry | undefined
+  ) {}
+
+  /**
+   * The response in the body of a 200 answer. Fails if it is none, or one of another type than requested. If the server
+   * sends no nonce, `ownNonce` takes its place: a client answers by nonce.
+   */
+  decode({ body, contentType }: Reply, typeUrl: string, ownNonce: string): Effect.Effect<Received, Status.Status> {
     // As in Envoy, a body without the protobuf content type is read as JSON.
-    const message = Negotiation.formatOf(contentType) === "protobuf" ? body : yield* ofJson(body, registry)
+    const message = Negotiation.formatOf(contentType) === "protobuf" ? Effect.succeed(body) : this.#ofJson(body)
+    return Effect.flatMap(message, (bytes) => received(bytes, typeUrl, ownNonce))
+  }
+
+  #ofJson(body: Uint8Array): Effect.Effect<Uint8Array, Status.Status> {
+    return Effect.suspend(() => {
+      const digest = hash("sha256", body)
+      if (this.#last?.hash === digest) return Effect.succeed(this.#last.message)
+      return Effect.map(ofJson(body, this.registry, this.slices), (message) => {
+        this.#last = { hash: digest, message }
+        return message
+      })
+    })
+  }
+}
+
+const received = (message: Uint8Array, typeUrl: string, ownNonce: string): Effect.Effect<Received, Status.Status> =>
+  Effect.gen(function* () {
     const found = yield* Effect.try({
       try: () => {
         const head = { nonce: "", typeUrl: "" }
