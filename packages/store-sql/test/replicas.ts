@@ -442,6 +442,30 @@ export const describeReplicas = (name: string, place: Place): void => {
         })
     )
 
+    live("★ a replica that reads the groups anew: layers that were turned round are never a cycle in between", () =>
+      Effect.gen(function* () {
+        const open = yield* place
+        const database = yield* open
+        const store = yield* SqlStore.make(database)
+        const late = yield* SqlStore.make({ ...(yield* open), listen: () => Effect.void }, { interval: "1 hour" })
+        yield* store.set("low", clusters("low"))
+        yield* store.set("middle", { ...clusters("middle"), over: "low" })
+        yield* store.set("high", { ...clusters("high"), over: "middle" })
+        yield* late.set("late", {})
+        yield* follow(late, store)
+        yield* store.set("high", clusters("high"))
+        yield* store.set("low", { ...clusters("low"), over: "high" })
+        // As after a compaction.
+        yield* database.sql`UPDATE xds_head SET floor = revision WHERE id = 1`
+        const told: Array<string> = []
+        yield* late.listen((group) => void told.push(`${group}: ${namesOf(late, group)?.join(" ")}`))
+        yield* late.set("late", clusters("l"))
+        expect(told).toEqual(["high: high", "low: high low", "middle: high low middle", "late: l"])
+        yield* follow(late, store)
+        expect(yield* contentOf(late)).toEqual(yield* contentOf(store))
+      })
+    )
+
     const bodies = {
       "is not what was written": Buffer.alloc(0),
       "is of a later format": Buffer.from([9]),

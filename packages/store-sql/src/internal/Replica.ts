@@ -212,7 +212,10 @@ export class Replica {
     })
   }
 
-  /** Clients that are connected continue from what they have: every group is made from the one before. */
+  /**
+   * Clients that are connected continue from what they have: every group is made from the one before. A group follows the one that
+   * it is over, so what is above it meanwhile, by the old layers or the new ones, is never below it, too.
+   */
   private replaceAll(
     states: ReadonlyMap<string, GroupDifference.State & { readonly revision: number }>
   ): Effect.Effect<void, Trouble> {
@@ -223,7 +226,10 @@ export class Replica {
         layered(held.stored(group)?.over, undefined)
         yield* Slices.steps(loop, held.clear(group) ?? noResources())
       }
-      for (const [group, { over, own, revision }] of states) {
+      for (const group of baseFirst(states)) {
+        const state = states.get(group)
+        if (state === undefined) continue
+        const { over, own, revision } = state
         const before = held.stored(group)
         if (before !== undefined && before.revision === revision) continue
         let next = own
@@ -239,6 +245,19 @@ export class Replica {
         layered(before?.over, over)
       }
     })
+  }
+}
+
+/** The groups, and those that they are over though they are not set: each after the one that it is over. */
+const baseFirst = function* (states: ReadonlyMap<string, GroupDifference.State>): Generator<string, void> {
+  const seen = new Set<string>()
+  for (const start of states.keys()) {
+    const down: Array<string> = []
+    for (let name: string | undefined = start; name !== undefined && !seen.has(name); name = states.get(name)?.over) {
+      seen.add(name)
+      down.push(name)
+    }
+    yield* down.reverse()
   }
 }
 
