@@ -155,6 +155,39 @@ describe("a database that fails in the middle", () => {
     })
   )
 
+  live("a process that stands still before it writes a checkpoint: a group that was forgotten meanwhile stays so", () =>
+    Effect.gen(function* () {
+      const { file, open, plan, sound } = yield* faulty
+      const own = yield* driver
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const store = yield* opened(open, { interval: "1 hour" })
+          yield* store.set("g", clusters("a"))
+          yield* store.set("other", {})
+          let writes = 0
+          let isOver = false
+          plan.fault = (sql) => {
+            if (sql.startsWith("BEGIN IMMEDIATE") && ++writes === 2) {
+              // Another one clears it, and 10 000 revisions later deletes all of it.
+              const other = own.open(file)
+              other.run("DELETE FROM xds_change WHERE group_name LIKE '%g%'")
+              other.run("DELETE FROM xds_part")
+              other.run("UPDATE xds_head SET floor = revision")
+              other.close()
+            }
+            if (/^(COMMIT|ROLLBACK)/.test(sql) && writes === 2) isOver = true
+            return undefined
+          }
+          // Larger than a log may be without a checkpoint.
+          yield* store.set("g", many(3_000, "x".repeat(500)))
+          yield* until(() => isOver)
+        })
+      )
+      const fresh = yield* opened(sound)
+      expect(yield* fresh.groups).toEqual(["other"])
+    })
+  )
+
   live("a full disk: the write fails with words after its time, serving goes on, and the next write is fine", () =>
     Effect.gen(function* () {
       const { open, plan } = yield* faulty

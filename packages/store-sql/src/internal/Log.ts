@@ -314,13 +314,16 @@ export const oldest = ({ sql }: Database, group: string): Effect.Effect<number |
     ([row]) => (row?.["oldest"] === null || row === undefined ? undefined : Number(row["oldest"]))
   )
 
-/** Writes a checkpoint; one that is there stays. */
+/**
+ * Writes a checkpoint; one that is there stays. In a transaction, which it fails if the change with its revision is gone meanwhile:
+ * whoever deleted that has a later checkpoint, or forgot the group, which this one would set again.
+ */
 export const insertCheckpoint = (
   database: Database,
   revision: number,
   group: string,
   body: Buffer
-): Effect.Effect<void, SqlError> =>
+): Effect.Effect<void, SqlError | Trouble> =>
   Effect.gen(function* () {
     const { sql } = database
     const row = {
@@ -333,6 +336,10 @@ export const insertCheckpoint = (
     if (there.length > 0) return
     yield* sql`INSERT INTO xds_checkpoint ${sql.insert(row)}`
     yield* insertParts(database, "checkpoint", revision, body)
+    // Nothing is deleted without the head; not before, since writers would wait for all of a large group.
+    yield* head(database, true)
+    const change = yield* sql`SELECT revision FROM xds_change WHERE revision = ${revision}`
+    if (change.length === 0) return yield* Effect.fail(new Trouble({ kind: "Away", detail: gone }))
   })
 
 /**
