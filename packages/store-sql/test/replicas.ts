@@ -644,6 +644,24 @@ export const describeReplicas = (name: string, place: Place): void => {
       })
     )
 
+    live("★ a write that is interrupted, wherever Effect yields: the next one of its group does not wait for it", () =>
+      Effect.gen(function* () {
+        const open = yield* place
+        const store = yield* opened(open)
+        yield* store.set("warm", clusters("a"))
+        // Effect yields after 2048 steps of a fiber, and looks only there whether it is interrupted.
+        for (let steps = 1_990; steps < 2_048; steps++) {
+          let left = steps
+          const before = Effect.whileLoop({ while: () => left-- > 0, body: () => Effect.void, step: () => undefined })
+          const write = Effect.runFork(Effect.zipRight(before, store.set(`g-${steps}`, clusters("a"))))
+          write.unsafeInterruptAsFork(write.id())
+          yield* Fiber.await(write)
+          const next = yield* Effect.timeoutOption(store.set(`g-${steps}`, clusters("b")), "10 seconds")
+          if (Option.isNone(next)) throw new Error(`after ${steps} steps the next write is never made`)
+        }
+      })
+    )
+
     live("calls that wait when the store is closed fail", () =>
       Effect.gen(function* () {
         const open = yield* place

@@ -125,41 +125,46 @@ export class Writer {
     call: Call,
     prepare: Effect.Effect<Prepared<Failure>, Failure>
   ): Effect.Effect<HeldGroups.Stored | undefined, Failure> {
-    return Effect.flatMap(Monotonic.now, (now) => {
-      const { group } = call
-      if (this.isClosed) return Effect.fail(closed(group))
-      if (this.queue.length >= this.options.maxWaiting) {
-        const detail = `${this.queue.length} writes wait for it; write less at once`
-        return Effect.fail(new StoreError.StoreUnavailable({ group, detail }))
-      }
-      const waiting: Waiting = {
-        ...call,
-        prepared: undefined,
-        isTaken: false,
-        isUncertain: false,
-        token: randomUUID(),
-        until: now + this.options.timeout,
-        done: Deferred.unsafeMake(FiberId.none)
-      }
-      this.queue.push(waiting)
-      const leave = Effect.suspend(() => {
-        // A change in a transaction takes place or not: its outcome is awaited.
-        if (waiting.isTaken || waiting.isUncertain) return Effect.exit(Deferred.await(waiting.done))
-        this.remove(waiting)
-        return Effect.void
+    // Effect may yield anywhere: a call that is interrupted between its place in the queue and what takes it out again would stay.
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(Monotonic.now, (now) => {
+        const { group } = call
+        if (this.isClosed) return Effect.fail(closed(group))
+        if (this.queue.length >= this.options.maxWaiting) {
+          const detail = `${this.queue.length} writes wait for it; write less at once`
+          return Effect.fail(new StoreError.StoreUnavailable({ group, detail }))
+        }
+        const waiting: Waiting = {
+          ...call,
+          prepared: undefined,
+          isTaken: false,
+          isUncertain: false,
+          token: randomUUID(),
+          until: now + this.options.timeout,
+          done: Deferred.unsafeMake(FiberId.none)
+        }
+        this.queue.push(waiting)
+        const leave = Effect.suspend(() => {
+          // A change in a transaction takes place or not: its outcome is awaited.
+          if (waiting.isTaken || waiting.isUncertain) return Effect.exit(Deferred.await(waiting.done))
+          this.remove(waiting)
+          return Effect.void
+        })
+        return Effect.onInterrupt(
+          restore(
+            Effect.flatMap(
+              Effect.onError(prepare, () => Effect.sync(() => this.remove(waiting))),
+              (prepared) => {
+                waiting.prepared = prepared
+                this.wake.unsafeOpen()
+                return Deferred.await(waiting.done)
+              }
+            )
+          ),
+          () => leave
+        )
       })
-      return Effect.onInterrupt(
-        Effect.flatMap(
-          Effect.onError(prepare, () => Effect.sync(() => this.remove(waiting))),
-          (prepared) => {
-            waiting.prepared = prepared
-            this.wake.unsafeOpen()
-            return Deferred.await(waiting.done)
-          }
-        ),
-        () => leave
-      )
-    })
+    )
   }
 
   /** Writes what is called, until the scope closes; then calls that wait fail. */
