@@ -202,9 +202,12 @@ export const make = (database: Database, options: Options = {}): Effect.Effect<S
 
     // Opening: in each attempt everything, until the time is over.
     const until = (yield* Monotonic.now) + Duration.toMillis(options.openTimeout ?? "10 seconds")
-    const opened = yield* Effect.zipRight(Schema.prepare(database), claim(database, options, name)).pipe(
+    // The right to write comes last: whoever cannot open leaves it to others.
+    const claimed = alone(claim(database, options, name, (head) => replica.catchUp(head, true)))
+    const fenced = yield* Schema.prepare(database).pipe(
       Effect.mapError(toTrouble),
-      Effect.tap(() => look),
+      Effect.zipRight(look),
+      Effect.zipRight(Effect.mapError(claimed, toTrouble)),
       Effect.retry({
         while: ({ kind }) =>
           kind !== "Away" && kind !== "Busy"
@@ -216,7 +219,6 @@ export const make = (database: Database, options: Options = {}): Effect.Effect<S
         return new OpenError({ reason, database: database.name, detail })
       })
     )
-    yield* Effect.addFinalizer(() => opened.release)
     yield* report(undefined)
 
     const wake = Effect.unsafeMakeLatch(true)
@@ -240,7 +242,7 @@ export const make = (database: Database, options: Options = {}): Effect.Effect<S
       maxWaiting: options.maxWaiting ?? 10_000,
       maxGroups: options.maxGroups ?? 100_000,
       maxResourcesPerGroup: options.maxResourcesPerGroup ?? 1_000_000,
-      fenced: opened.fenced
+      fenced
     })
     yield* writer.run
 
@@ -363,44 +365,55 @@ export const make = (database: Database, options: Options = {}): Effect.Effect<S
     return service
   })
 
-/** What opening gives: whether this process may write, and the end of that. */
-interface Opened {
-  readonly fenced: (head: Log.Head) => string | undefined
-  readonly release: Effect.Effect<void>
-}
+/** Why this process may not write, by the head; `undefined`: it may. */
+type Fenced = (head: Log.Head) => string | undefined
 
-/** Takes the right to write, or notes who has it. */
-const claim = (database: Database, { writers }: Options, name: string): Effect.Effect<Opened, SqlError | Trouble> => {
+/**
+ * Takes the right to write, until the scope closes, or notes who has it. `catchUp`: applies what is new before it is taken, in the
+ * same transaction.
+ */
+const claim = (
+  database: Database,
+  { writers }: Options,
+  name: string,
+  catchUp: (head: Log.Head) => Effect.Effect<unknown, SqlError | Trouble>
+): Effect.Effect<Fenced, SqlError | Trouble, Scope.Scope> => {
   const { sql } = database
   const heldBy = (head: Log.Head): string =>
     head.writer === undefined ? `another process took the right to write` : `${head.writer} took the right to write`
   if (writers !== "exclusive") {
-    return Effect.map(Transaction.within(database, 10_000, Log.head(database, false)), ({ epoch, writer }) => ({
-      fenced: (head) => {
-        if (writer === undefined && head.epoch === epoch) return undefined
-        return `${heldBy(head)} (epoch ${head.epoch}); write there, or restart this process when it has given it up`
-      },
-      release: Effect.void
-    }))
+    return Effect.map(
+      Transaction.within(database, 10_000, Log.head(database, false)),
+      ({ epoch, writer }): Fenced =>
+        (head) => {
+          if (writer === undefined && head.epoch === epoch) return undefined
+          return `${heldBy(head)} (epoch ${head.epoch}); write there, or restart this process when it has given it up`
+        }
+    )
   }
   const take = Effect.gen(function* () {
-    const { epoch } = yield* Log.head(database, true)
-    yield* sql`UPDATE xds_head SET epoch = ${epoch + 1}, writer = ${name} WHERE id = 1`
-    return epoch + 1
+    const head = yield* Log.head(database, true)
+    yield* catchUp(head)
+    yield* sql`UPDATE xds_head SET epoch = ${head.epoch + 1}, writer = ${name} WHERE id = 1`
+    return head.epoch + 1
   })
-  return Effect.map(Transaction.run(database, "write", take), (epoch) => ({
-    fenced: (head) =>
-      head.epoch === epoch
-        ? undefined
-        : `${heldBy(head)} (epoch ${head.epoch}); end this process, or restart it to take it back`,
-    release: Transaction.within(
+  const release = (epoch: number) =>
+    Transaction.within(
       database,
       2_000,
       Effect.ignore(
         Transaction.run(database, "write", sql`UPDATE xds_head SET writer = NULL WHERE id = 1 AND epoch = ${epoch}`)
       )
     )
-  }))
+  return Effect.map(
+    // An interruption comes before it or after it: nobody else would give back what was taken.
+    Effect.acquireRelease(Transaction.run(database, "write", take), release),
+    (epoch): Fenced =>
+      (head) =>
+        head.epoch === epoch
+          ? undefined
+          : `${heldBy(head)} (epoch ${head.epoch}); end this process, or restart it to take it back`
+  )
 }
 
 const nextOf = function* (

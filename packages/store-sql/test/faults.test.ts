@@ -10,6 +10,7 @@ import { spawn } from "node:child_process"
 import { openSync, readFileSync, statSync, writeFileSync, writeSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import * as Log from "../src/internal/Log.js"
 import { folder } from "./folder.js"
 import { clusters, contentOf, failing, follow, live, many, namesOf, opened, tagOf, until } from "./replicas.js"
 
@@ -185,6 +186,32 @@ describe("a database that fails in the middle", () => {
       )
       const fresh = yield* opened(sound)
       expect(yield* fresh.groups).toEqual(["other"])
+    })
+  )
+
+  live("a change just before a process takes the right to write: it is there once the process has that", () =>
+    Effect.gen(function* () {
+      const { open, plan, sound } = yield* faulty
+      const database = yield* sound
+      const other = yield* SqlStore.make(database)
+      yield* other.set("g", clusters("a"))
+      const [last] = yield* Log.after(database, 0)
+      if (last === undefined) throw new Error("no change is there")
+      const entry: Log.Entry = { ...last, revision: 2, kind: "clear", token: "another" }
+      const body = Buffer.alloc(0)
+      const digest = Log.digestOf(entry, body)
+      const row = { ...entry, digest, chain: Log.chainOf(last.chain, digest) }
+      let isWritten = false
+      plan.fault = (sql) => {
+        if (sql.startsWith("BEGIN IMMEDIATE") && !isWritten) {
+          isWritten = true
+          Effect.runSync(database.sql.withTransaction(Log.append(database, [{ row, body }])))
+        }
+        return undefined
+      }
+      const leader = yield* opened(open, { writers: "exclusive" })
+      expect(isWritten).toBe(true)
+      expect(leader.unsafeGet("g")).toBeUndefined()
     })
   )
 

@@ -400,6 +400,24 @@ export const describeReplicas = (name: string, place: Place): void => {
       })
     )
 
+    live("★ a process that cannot open takes no right to write", () =>
+      Effect.gen(function* () {
+        const open = yield* place
+        const { sql } = yield* open
+        const store = yield* opened(open)
+        yield* store.set("g", clusters("a"))
+        yield* sql`UPDATE xds_change SET digest = digest || 'x'`
+        const leader = { writers: "exclusive", process: "leader" } as const
+        const error = yield* failing(Effect.scoped(opened(open, leader)))
+        expect(error.reason).toBe("Damaged")
+        yield* store.update("g", { upsert: clusters("b") })
+        expect(yield* sql`SELECT epoch FROM xds_head WHERE epoch = 1 AND writer IS NULL`).toHaveLength(1)
+        yield* sql`UPDATE xds_change SET digest = SUBSTR(digest, 1, 64)`
+        const next = yield* opened(open, leader)
+        expect(namesOf(next, "g")).toEqual(["a", "b"])
+      })
+    )
+
     live(
       "the log is compacted: history keeps what it should, and a replica that is far behind reads the groups anew",
       () =>
