@@ -5,8 +5,10 @@ import * as PostgresServer from "@effect-xds/testing/PostgresServer"
 import { describeStore } from "@effect-xds/testing/vitest"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Fiber from "effect/Fiber"
 import * as Redacted from "effect/Redacted"
+import { hash } from "node:crypto"
 import { onePostgres } from "./onePostgres.js"
 import {
   clusters,
@@ -45,6 +47,26 @@ if (peer._tag === "Missing") {
   )
 
   describeReplicas("replicas on PostgreSQL", place)
+
+  describe("PostgreSQL that does not take a name", () => {
+    live("a group whose name is too long for an index is refused at once, and the others are written", () =>
+      Effect.gen(function* () {
+        const store = yield* opened(yield* place)
+        // Nothing that PostgreSQL could compress.
+        const long = Array.from({ length: 63 }, (_, at) => hash("sha256", `${at}`)).join("")
+        const names = [long, ...Array.from({ length: 10 }, (_, at) => `other-${at}`)]
+        const results = yield* Effect.forEach(names, (name) => Effect.either(store.set(name, clusters("a"))), {
+          concurrency: "unbounded"
+        })
+        const errors = results.flatMap((result) => (Either.isLeft(result) ? result.left : []))
+        expect(errors.map(({ _tag }) => _tag)).toEqual(["StoreUnavailable"])
+        expect(errors[0]?.message).toMatch(/index row size .*; give the group a shorter name$/)
+        expect([...(yield* store.groups)].sort()).toEqual(names.slice(1))
+        // Below the limit a name may be long.
+        yield* store.set(long.slice(0, 2_500), clusters("a"))
+      })
+    )
+  })
 
   describe("PostgreSQL that goes away", () => {
     live("★ serving goes on, writes fail with words, and what was missed is applied when it is back", () =>

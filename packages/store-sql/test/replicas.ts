@@ -14,6 +14,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Logger from "effect/Logger"
@@ -678,6 +679,43 @@ export const describeReplicas = (name: string, place: Place): void => {
           if (Option.isNone(next)) throw new Error(`after ${steps} steps the next write is never made`)
         }
       })
+    )
+
+    live(
+      "★ a row that the database does not take: of the writes that shared its transaction only that one fails, at once",
+      () =>
+        Effect.gen(function* () {
+          const open = yield* place
+          const database = yield* open
+          const { sql } = database
+          const store = yield* opened(open, { writeTimeout: "2 seconds" })
+          yield* store.set("warm", clusters("a"))
+          yield* database.dialect === "sqlite"
+            ? sql`CREATE TRIGGER refusing BEFORE INSERT ON xds_change WHEN NEW.author = 'not me'
+              BEGIN SELECT RAISE(ABORT, 'not him'); END`
+            : sql`ALTER TABLE xds_change ADD CONSTRAINT "not him" CHECK (author <> 'not me')`
+          // Somebody holds the head: the first call waits for it, and the next ones are in one transaction after it.
+          const [first, ...rest] = yield* sql.withTransaction(
+            Effect.gen(function* () {
+              yield* sql`UPDATE xds_head SET epoch = epoch WHERE id = 1`
+              const calls = [
+                yield* Effect.fork(store.set("first", clusters("a"))),
+                yield* Effect.fork(store.set("one", clusters("a"))),
+                yield* Effect.fork(store.set("bad", clusters("a"), { author: "not me" })),
+                yield* Effect.fork(store.set("other", clusters("a")))
+              ]
+              yield* Effect.sleep(100)
+              return calls
+            })
+          )
+          if (first !== undefined) yield* Fiber.join(first)
+          const exits = yield* Effect.forEach(rest, (call) => Effect.either(Fiber.join(call)))
+          expect(exits.map(Either.isRight)).toEqual([true, false, true])
+          expect(exits.flatMap((exit) => (Either.isLeft(exit) ? exit.left.message : [])).join()).toContain("not him")
+          expect(store.unsafeGet("bad")).toBeUndefined()
+          expect((yield* store.status).trouble).toBeUndefined()
+          expect(yield* store.groups).toHaveLength(4)
+        })
     )
 
     live("calls that wait when the store is closed fail", () =>

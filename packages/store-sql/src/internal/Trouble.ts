@@ -9,9 +9,10 @@ import * as Effect from "effect/Effect"
  * - `Damaged`: a row cannot be read, or is not what its writer wrote
  * - `Diverged`: the database is not a continuation of what this process has
  * - `Later`: a later version of this package made the tables
+ * - `Refused`: the database does not take a row; it would not the next time
  */
 export class Trouble extends Data.TaggedError("Trouble")<{
-  readonly kind: "Away" | "Busy" | "Damaged" | "Diverged" | "Later"
+  readonly kind: "Away" | "Busy" | "Damaged" | "Diverged" | "Later" | "Refused"
   readonly detail: string
 }> {}
 
@@ -32,6 +33,8 @@ const advice: Readonly<Record<string, string | undefined>> = {
   SQLITE_FULL: "; make room on the disk",
   SQLITE_READONLY: "; let this process write the file and its folder",
   SQLITE_CANTOPEN: "; see that the folder exists, and that this process may write it",
+  // Of what is in an index only the name of a group may be long.
+  "54000": "; give the group a shorter name",
   "53100": "; make room on the database's disk",
   "25006": "; it is a standby: give the address of the primary",
   "28P01": "; mend the password in the URL",
@@ -45,6 +48,11 @@ const damage = new Set(["SQLITE_CORRUPT", "SQLITE_NOTADB"])
 /** Lock not available, serialization failure, deadlock. */
 const waits = new Set(["55P03", "40001", "40P01"])
 
+/** A value that is too large, or breaks a constraint. PostgreSQL: a class of codes; SQLite: the beginning of a name. */
+const refusals = new Set(["22", "23", "54"])
+const isRefusal = (code: string): boolean =>
+  /^[0-9A-Z]{5}$/.test(code) ? refusals.has(code.slice(0, 2)) : /^SQLITE_(CONSTRAINT|TOOBIG|MISMATCH)/.test(code)
+
 /** The trouble behind an error of SQL. */
 export const of = (error: SqlError): Trouble => {
   const { cause } = error
@@ -54,8 +62,9 @@ export const of = (error: SqlError): Trouble => {
   if (code !== undefined && damage.has(code.split("_").slice(0, 2).join("_"))) {
     return new Trouble({ kind: "Damaged", detail: `${words}; restore the file from a backup, or move it away` })
   }
+  const refused = code !== undefined && isRefusal(code)
   return new Trouble({
-    kind: busy ? "Busy" : "Away",
+    kind: busy ? "Busy" : refused ? "Refused" : "Away",
     detail: `${words}${code === undefined ? "" : (advice[code] ?? "")}`
   })
 }

@@ -57,6 +57,8 @@ interface Waiting extends Call {
   isTaken: boolean
   /** A transaction with it ended without an answer: the token says whether it took place. */
   isUncertain: boolean
+  /** The database refused a transaction with it and others: it is written by itself, so that only one of them fails. */
+  isSuspect: boolean
   readonly token: string
   /** By the clock that does not jump. */
   readonly until: number
@@ -139,6 +141,7 @@ export class Writer {
           prepared: undefined,
           isTaken: false,
           isUncertain: false,
+          isSuspect: false,
           token: randomUUID(),
           until: now + this.options.timeout,
           done: Deferred.unsafeMake(FiberId.none)
@@ -197,15 +200,17 @@ export class Writer {
     this.wake.unsafeOpen()
   }
 
-  /** The calls that may be applied now: of each group the first, if it is prepared. */
+  /** The calls that may be applied now: of each group the first, if it is prepared; a suspect alone. */
   private take(): ReadonlyArray<Waiting> {
     const seen = new Set<string>()
     const taken: Array<Waiting> = []
     for (const waiting of this.queue) {
       if (seen.has(waiting.group)) continue
       seen.add(waiting.group)
-      if (waiting.prepared !== undefined) taken.push(waiting)
-      if (taken.length === mostChanges) break
+      if (waiting.prepared === undefined) continue
+      if (waiting.isSuspect && taken.length > 0) break
+      taken.push(waiting)
+      if (waiting.isSuspect || taken.length === mostChanges) break
     }
     return taken
   }
@@ -219,7 +224,10 @@ export class Writer {
       (attempted) => {
         for (const waiting of taken) waiting.isTaken = false
         if (Either.isRight(attempted)) return this.drain(0)
-        return Effect.flatMap(this.failed(taken, attempted.left), () =>
+        const trouble = attempted.left
+        // It is not away: the next attempt is another one.
+        if (trouble.kind === "Refused") return Effect.flatMap(this.failed(taken, trouble), () => this.drain(0))
+        return Effect.flatMap(this.failed(taken, trouble), () =>
           Effect.zipRight(Effect.sleep(Math.min(250, 2 ** failures)), this.drain(Math.min(failures + 1, 10)))
         )
       }
@@ -228,6 +236,10 @@ export class Writer {
 
   /** After an attempt that failed: those whose time is over get an error, the others are tried again. */
   private failed(taken: ReadonlyArray<Waiting>, trouble: Trouble): Effect.Effect<void> {
+    if (trouble.kind === "Refused" && taken.length > 1) {
+      for (const waiting of taken) waiting.isSuspect = true
+      return Effect.void
+    }
     return Effect.flatMap(Monotonic.now, (now) => {
       const over = taken.filter(({ until }) => (trouble.kind !== "Away" && trouble.kind !== "Busy") || now >= until)
       const fail = (waiting: Waiting): Effect.Effect<void> => {
@@ -242,7 +254,7 @@ export class Writer {
         )
       }
       return Effect.zipRight(
-        trouble.kind === "Busy" ? Effect.void : this.report(trouble),
+        trouble.kind === "Busy" || trouble.kind === "Refused" ? Effect.void : this.report(trouble),
         Effect.forEach(over, fail, { discard: true })
       )
     })
