@@ -24,6 +24,11 @@ export interface Database {
   readonly listen: (wake: () => void) => Effect.Effect<void, never, Scope.Scope>
   /** Tells the other processes of this transaction. */
   readonly notify: Effect.Effect<void, unknown>
+  /**
+   * Why the connections are not to the database any more that the next process opens by this name; `undefined`: they are. Asked
+   * before every change, and at every look. Absent: they are as long as they work.
+   */
+  readonly lost?: (() => string | undefined) | undefined
   /** Breaks every connection: what waits for an answer of a database that gives none fails. */
   readonly hangUp: () => void
 }

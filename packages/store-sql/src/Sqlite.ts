@@ -16,7 +16,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { watch } from "node:fs"
+import { statSync, watch } from "node:fs"
 import { basename, dirname, resolve } from "node:path"
 import type { Database } from "./Database.js"
 import { of as troubleOf } from "./internal/Trouble.js"
@@ -65,6 +65,16 @@ const errorOf = (cause: unknown): SqlError => {
     if (code !== undefined) return new SqlError({ cause: Object.assign(new Error(cause.message), { code }) })
   }
   return new SqlError({ cause })
+}
+
+/** What tells a file from another one of its name; `undefined`: it is not there, or cannot be seen. */
+const identityOf = (file: string): string | undefined => {
+  try {
+    const { dev, ino } = statSync(file, { bigint: true })
+    return `${dev}:${ino}`
+  } catch {
+    return undefined
+  }
 }
 
 /**
@@ -120,6 +130,7 @@ export const make = (options: Options): Effect.Effect<Database, OpenError, Scope
     )
     const all = (sql: string, params: ReadonlyArray<unknown>) =>
       Effect.try({ try: () => raw.all(sql, params), catch: errorOf })
+    const identity = identityOf(file)
     const connection: Connection = {
       execute: (sql, params, transform) => Effect.map(all(sql, params), (rows) => transform?.(rows) ?? rows),
       executeRaw: all,
@@ -163,6 +174,13 @@ export const make = (options: Options): Effect.Effect<Database, OpenError, Scope
       sql,
       listen: (wake) => watching(file, () => hasChanged() && wake()),
       notify: Effect.void,
+      lost: () => {
+        const now = identityOf(file)
+        if (now === identity) return undefined
+        return now === undefined
+          ? "its file was moved away or deleted: put it back"
+          : "another file was put into the place of the one that was opened"
+      },
       hangUp: () => undefined
     }
   })

@@ -7,7 +7,7 @@ import { describe, expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import { spawn } from "node:child_process"
-import { openSync, readFileSync, statSync, writeFileSync, writeSync } from "node:fs"
+import { copyFileSync, openSync, readFileSync, renameSync, statSync, writeFileSync, writeSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import * as Log from "../src/internal/Log.js"
@@ -308,6 +308,32 @@ describe("files that are no store", () => {
       expect(error.message).toMatch(/restore the (file|database) from a backup/)
       expect(readFileSync(file).equals(before)).toBe(true)
     })
+  )
+
+  live(
+    "a file that is moved away or replaced while it is open: nothing is written that the next process would not have",
+    () =>
+      Effect.gen(function* () {
+        const file = join(yield* folder, "store.db")
+        const store = yield* opened(Sqlite.make({ file }), { interval: "20 millis" })
+        yield* store.set("g", clusters("a"))
+        renameSync(file, `${file}.old`)
+        const error = yield* failing(store.set("g", clusters("b")))
+        expect(error.message).toContain(
+          "its file was moved away or deleted: put it back; this process serves what it has"
+        )
+        yield* until(() => Effect.runSync(store.status).trouble !== undefined, "it is told")
+        renameSync(`${file}.old`, file)
+        yield* store.set("g", clusters("c"))
+        copyFileSync(file, `${file}.new`)
+        renameSync(`${file}.new`, file)
+        yield* until(() => Effect.runSync(store.status).trouble !== undefined, "it is told")
+        const next = yield* failing(store.set("g", clusters("d")))
+        expect(next.message).toContain(
+          "another file was put into the place of the one that was opened; this process serves"
+        )
+        expect(namesOf(store, "g")).toEqual(["c"])
+      })
   )
 
   live("a folder that is not there", () =>

@@ -69,6 +69,8 @@ export class Replica {
 
   /** Whether the database is as this process left it, or goes on from there. */
   private check(head: Log.Head): Effect.Effect<void, Trouble> {
+    const lost = this.database.lost?.()
+    if (lost !== undefined) return Effect.fail(diverged(lost))
     if (this.store !== undefined && head.store !== this.store)
       return Effect.fail(diverged("it is another database than before"))
     if (head.revision < this.revision)
