@@ -10,6 +10,7 @@ import type * as Steps from "@effect-xds/core/Steps"
 import * as GroupChecker from "@effect-xds/server/GroupChecker"
 import { GroupSource } from "@effect-xds/server/GroupSource"
 import * as HeldGroups from "@effect-xds/server/HeldGroups"
+import * as InvalidInForce from "@effect-xds/server/InvalidInForce"
 import * as Snapshot from "@effect-xds/server/Snapshot"
 import * as SnapshotStore from "@effect-xds/server/SnapshotStore"
 import * as StoreError from "@effect-xds/server/StoreError"
@@ -169,7 +170,8 @@ export const make = (database: Database, options: Options = {}): Effect.Effect<S
     const held = yield* HeldGroups.make
     const validation = Validator.optionsOf(options.validate)
     const checker = yield* GroupChecker.make(held, validation)
-    const replica = new Replica(database, held, loop, checker.layered)
+    const inForce = InvalidInForce.make()
+    const replica = new Replica(database, held, loop, checker.layered, inForce)
     const mutex = Effect.unsafeMakeSemaphore(1)
     const alone = mutex.withPermits(1)
     const validator = Validator.make(validation)
@@ -302,24 +304,28 @@ export const make = (database: Database, options: Options = {}): Effect.Effect<S
         call(
           group,
           write,
-          Effect.map(encode(group, snapshot, write), ({ resources }) => {
+          Effect.map(encode(group, snapshot, write), ({ invalid, resources }) => {
             const versions = Snapshot.versionsByTypeUrl(snapshot.versions ?? {}, Snapshot.apiOf(resources))
-            return replacing(resources, versions, snapshot.over)
+            return { ...replacing(resources, versions, snapshot.over), invalid }
           })
         ).pipe(Effect.flatMap(stored(group)), exceptNotSet),
       update: (group, { remove, upsert, versions }, write = noOptions) =>
         call(
           group,
           write,
-          Effect.map(upsert === undefined ? Effect.succeed(nothing) : encode(group, upsert, write), ({ resources }) =>
-            updating(group, (own) => {
-              const api = Snapshot.apiOf(resources, own)
-              return {
-                upsert: resources,
-                remove: remove === undefined ? undefined : Snapshot.keys(remove, api),
-                versions: Snapshot.versionsByTypeUrl(versions ?? {}, api)
-              }
-            })
+          Effect.map(
+            upsert === undefined ? Effect.succeed(nothing) : encode(group, upsert, write),
+            ({ invalid, resources }) => {
+              const updated = updating(group, (own) => {
+                const api = Snapshot.apiOf(resources, own)
+                return {
+                  upsert: resources,
+                  remove: remove === undefined ? undefined : Snapshot.keys(remove, api),
+                  versions: Snapshot.versionsByTypeUrl(versions ?? {}, api)
+                }
+              })
+              return { ...updated, invalid }
+            }
           )
         ).pipe(Effect.flatMap(stored(group))),
       clear: (group, write = noOptions) =>
@@ -333,8 +339,10 @@ export const make = (database: Database, options: Options = {}): Effect.Effect<S
       get: (group) =>
         Effect.sync(() => {
           const found = held.stored(group)
+          const invalid = found && inForce.of(group)
           const broken = found && checker.of(group)
-          return Option.fromNullable(found && broken ? { ...found, broken } : found)
+          if (found === undefined || (invalid === undefined && broken === undefined)) return Option.fromNullable(found)
+          return Option.some({ ...found, ...(invalid && { invalid }), ...(broken && { broken }) })
         }),
       groups: Effect.sync(held.names),
       changes: held.changes,

@@ -608,6 +608,43 @@ export const describeReplicas = (name: string, place: Place): void => {
         })
     )
 
+    live(
+      "resources that break rules and are served: a store that warns lists them, until any process changes them",
+      () =>
+        Effect.gen(function* () {
+          const open = yield* place
+          const [one, other] = [yield* opened(open, { validate: "warn" }), yield* opened(open)] as const
+          const bad = (name: string) => create(ClusterSchema, { name, connectTimeout: { seconds: 0n } })
+          const invalidOf = (store: SqlStore.Service) =>
+            Effect.map(store.get("g"), (found) =>
+              Option.getOrThrow(found)
+                .invalid?.map(({ name }) => name)
+                .join(" ")
+            )
+          yield* one.set("g", { clusters: [bad("a"), bad("b"), cluster("c")] })
+          expect(yield* invalidOf(one)).toBe("a b")
+          yield* one.update("g", { upsert: { clusters: [bad("d")] } })
+          expect(yield* invalidOf(one)).toBe("a b d")
+          // What was not checked is not known.
+          yield* one.update("g", { upsert: { clusters: [bad("e")] } }, { validate: "off" })
+          expect(yield* invalidOf(one)).toBe("a b d")
+          yield* follow(one, other)
+          expect(yield* invalidOf(other)).toBeUndefined()
+          yield* other.update("g", { upsert: clusters("a"), remove: { clusters: ["d"] } })
+          yield* follow(other, one)
+          expect(yield* invalidOf(one)).toBe("b")
+          // As after a compaction: it is read anew.
+          yield* other.set("g", clusters("b"))
+          yield* (yield* open).sql`UPDATE xds_head SET floor = revision WHERE id = 1`
+          yield* one.set("h", {})
+          expect(yield* invalidOf(one)).toBeUndefined()
+          yield* one.set("g", { clusters: [bad("a")] })
+          yield* one.clear("g")
+          yield* one.set("g", clusters("a"))
+          expect(yield* invalidOf(one)).toBeUndefined()
+        })
+    )
+
     live("groups in layers of different versions of the API are refused, of two at once the second", () =>
       Effect.gen(function* () {
         const open = yield* place

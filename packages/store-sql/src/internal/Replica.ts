@@ -7,7 +7,9 @@
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import type * as Steps from "@effect-xds/core/Steps"
 import * as HeldGroups from "@effect-xds/server/HeldGroups"
+import type * as InvalidInForce from "@effect-xds/server/InvalidInForce"
 import * as Slices from "@effect-xds/server/Slices"
+import type { InvalidResource } from "@effect-xds/server/StoreError"
 import type * as EventLoop from "@effect-xds/transport/EventLoop"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
@@ -49,7 +51,9 @@ export class Replica {
     readonly held: HeldGroups.HeldGroups,
     readonly loop: EventLoop.Service,
     /** Told when a group goes over another one. */
-    private readonly layered: (before: string | undefined, over: string | undefined) => void
+    private readonly layered: (before: string | undefined, over: string | undefined) => void,
+    /** What breaks rules and is served. */
+    readonly inForce: InvalidInForce.InvalidInForce
   ) {}
 
   /** The chain after the last change that was applied. */
@@ -135,8 +139,15 @@ export class Replica {
     return Effect.flatMap(States.afterChange(this.database, this.loop, before, row), (state) => this.apply(row, state))
   }
 
-  /** Makes a change visible, in steps if it is large; nobody sees a part of it. */
-  apply(row: Omit<Log.Row, "body">, state: GroupDifference.State | undefined): Effect.Effect<void> {
+  /**
+   * Makes a change visible, in steps if it is large; nobody sees a part of it. `invalid`: resources of it that break rules, if it was
+   * checked here.
+   */
+  apply(
+    row: Omit<Log.Row, "body">,
+    state: GroupDifference.State | undefined,
+    invalid: ReadonlyArray<InvalidResource> = []
+  ): Effect.Effect<void> {
     const { group, revision } = row
     const before = this.held.stored(group)
     const differences =
@@ -146,6 +157,7 @@ export class Replica {
       Effect.suspend(() => {
         const rest = state === undefined ? this.held.clear(group) : this.held.put({ group, revision, ...state })
         this.layered(before?.over, state?.over)
+        this.inForce.changed(group, state?.own ?? ResourceGroup.empty, invalid)
         this.revision = revision
         this.chain = row.chain
         this.count(group, state === undefined ? undefined : row.size)
@@ -221,11 +233,12 @@ export class Replica {
   private replaceAll(
     states: ReadonlyMap<string, GroupDifference.State & { readonly revision: number }>
   ): Effect.Effect<void, Trouble> {
-    const { held, layered, loop } = this
+    const { held, inForce, layered, loop } = this
     return Effect.gen(function* () {
       for (const group of held.names()) {
         if (states.has(group)) continue
         layered(held.stored(group)?.over, undefined)
+        inForce.changed(group, ResourceGroup.empty, [])
         yield* Slices.steps(loop, held.clear(group) ?? noResources())
       }
       for (const group of baseFirst(states)) {
@@ -245,6 +258,7 @@ export class Replica {
         yield* Slices.steps(loop, findDifferences(before?.own, next))
         yield* Slices.steps(loop, held.put({ group, revision, own: next, over }) ?? noResources())
         layered(before?.over, over)
+        inForce.changed(group, next, [])
       }
     })
   }

@@ -40,6 +40,8 @@ export interface Prepared<E> {
   readonly change: (before: HeldGroups.Stored | undefined) => Steps.Steps<Either.Either<Next, E>>
   /** Whether the next state may be; absent: it may. Asked with all that is before applied. */
   readonly check?: ((next: GroupDifference.State) => Effect.Effect<void, E>) | undefined
+  /** Resources of the call that break rules, and are served all the same; absent: there are none. */
+  readonly invalid?: ReadonlyArray<StoreError.InvalidResource> | undefined
 }
 
 export interface Call {
@@ -300,7 +302,7 @@ export class Writer {
         (error: SqlError) => Effect.fail(troubleOf(error))
       )
       for (const { row, state, waiting } of staged) {
-        yield* replica.apply({ ...row, parts: 0 }, state)
+        yield* replica.apply({ ...row, parts: 0 }, state, waiting.prepared?.invalid)
         this.answer(waiting, Either.right(replica.held.stored(row.group)))
       }
       SqlStoreMetrics.written.unsafeUpdate(staged.length, [])
