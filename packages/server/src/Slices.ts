@@ -16,3 +16,10 @@ import * as Slice from "./internal/Slice.js"
  */
 export const steps: <A extends object>(loop: EventLoop.Service, work: CoreSteps.Steps<A>) => Effect.Effect<A> =
   Slice.steps
+
+/**
+ * Waits for one turn of the event loop: between calls that take it until they return, as those of an embedded database.
+ *
+ * @since 0.1.0
+ */
+export const breathe: (loop: EventLoop.Service) => Effect.Effect<void> = Slice.breathe

@@ -1,8 +1,10 @@
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import * as Steps from "@effect-xds/core/Steps"
 import * as Sqlite from "@effect-xds/store-sql/Sqlite"
 import * as SqliteDriver from "@effect-xds/store-sql/SqliteDriver"
 import * as SqlStore from "@effect-xds/store-sql/SqlStore"
 import * as SqliteFaults from "@effect-xds/testing/store/SqliteFaults"
+import * as EventLoop from "@effect-xds/transport/EventLoop"
 import { describe, expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
@@ -10,6 +12,7 @@ import { spawn } from "node:child_process"
 import { copyFileSync, openSync, readFileSync, renameSync, statSync, writeFileSync, writeSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { ByteWriter } from "../src/internal/ByteWriter.js"
 import * as Log from "../src/internal/Log.js"
 import { folder } from "./folder.js"
 import { clusters, contentOf, failing, follow, live, many, namesOf, opened, tagOf, until } from "./replicas.js"
@@ -199,13 +202,13 @@ describe("a database that fails in the middle", () => {
       if (last === undefined) throw new Error("no change is there")
       const entry: Log.Entry = { ...last, revision: 2, kind: "clear", token: "another" }
       const body = Buffer.alloc(0)
-      const digest = Log.digestOf(entry, body)
+      const { digest } = Steps.toEnd(Log.digestOf(entry, body))
       const row = { ...entry, digest, chain: Log.chainOf(last.chain, digest) }
       let isWritten = false
       plan.fault = (sql) => {
         if (sql.startsWith("BEGIN IMMEDIATE") && !isWritten) {
           isWritten = true
-          Effect.runSync(database.sql.withTransaction(Log.append(database, [{ row, body }])))
+          Effect.runSync(database.sql.withTransaction(Log.append(database, EventLoop.process, [{ row, body }])))
         }
         return undefined
       }
@@ -269,6 +272,46 @@ describe("a database that fails in the middle", () => {
       expect(error.message).toContain("database is locked")
       yield* store.update("g", { upsert: clusters("c") })
       expect(namesOf(store, "g")).toEqual(["a", "c"])
+    })
+  )
+})
+
+describe("a body of many parts", () => {
+  live("★ others have turns of the event loop between its parts, when it is written and when it is read", () =>
+    Effect.gen(function* () {
+      const { open, plan, sound } = yield* faulty
+      let turn = 0
+      let tick: NodeJS.Immediate | undefined
+      const ticking = (): void => {
+        turn++
+        tick = setImmediate(ticking)
+      }
+      yield* Effect.addFinalizer(() => Effect.sync(() => clearImmediate(tick)))
+      ticking()
+      const turns = { write: new Array<number>(), read: new Array<number>() }
+      plan.fault = (sql) => {
+        if (sql.startsWith("INSERT INTO xds_part")) turns.write.push(turn)
+        if (sql.startsWith("SELECT body FROM xds_part")) turns.read.push(turn)
+        return undefined
+      }
+      const other = yield* opened(open, { interval: "1 hour" })
+      const store = yield* opened(sound)
+      yield* other.set("g", many(4_000, "x".repeat(1_000)))
+      yield* store.set("g", many(4_000, "y".repeat(1_000)))
+      yield* other.set("h", {})
+      expect(turns.write.length).toBeGreaterThan(25)
+      expect(turns.read.length).toBeGreaterThan(3)
+      for (const each of [turns.write, turns.read]) expect(new Set(each).size).toBe(each.length)
+    })
+  )
+
+  live("what is computed of all of it is computed in steps", () =>
+    Effect.sync(() => {
+      const body = Buffer.alloc(40 * 131_072 + 1)
+      const to = new ByteWriter()
+      for (let count = 0; count < 40; count++) to.bytes(body.subarray(0, 131_072))
+      for (const work of [Log.checkpointDigest(1, "g", body), to.finish()])
+        expect(Array.from(work).length).toBeGreaterThanOrEqual(40)
     })
   )
 })

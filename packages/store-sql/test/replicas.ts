@@ -1,6 +1,7 @@
 /** What every database is tested for: several processes on it, as several stores in this one. */
 import { create } from "@bufbuild/protobuf"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import * as Steps from "@effect-xds/core/Steps"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
@@ -10,6 +11,7 @@ import type * as SnapshotStore from "@effect-xds/server/SnapshotStore"
 import type { Database } from "@effect-xds/store-sql/Database"
 import type { OpenError } from "@effect-xds/store-sql/OpenError"
 import * as SqlStore from "@effect-xds/store-sql/SqlStore"
+import * as EventLoop from "@effect-xds/transport/EventLoop"
 import { describe, expect, it } from "@effect/vitest"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -511,11 +513,11 @@ export const describeReplicas = (name: string, place: Place): void => {
           const [first] = yield* Log.after(database, 0)
           const entry = { ...first, group: "g", kind: "put", revision: 2, at: 0, epoch: 1 } as const
           const row = { author: "", note: "", token: "", upserts: 1, removals: 0, ...entry }
-          const written = Log.digestOf(row, Buffer.from([1]))
           const isFormat = bodies[what].byteLength > 0
-          const digest = isFormat ? Log.digestOf(row, bodies[what]) : written
+          const { digest } = Steps.toEnd(Log.digestOf(row, isFormat ? bodies[what] : Buffer.from([1])))
           const chain = Log.chainOf(first?.chain ?? "", digest)
-          yield* sql.withTransaction(Log.append(database, [{ row: { ...row, digest, chain }, body: bodies[what] }]))
+          const change = { row: { ...row, digest, chain }, body: bodies[what] }
+          yield* sql.withTransaction(Log.append(database, EventLoop.process, [change]))
           yield* until(() => Effect.runSync(replica.status).trouble !== undefined, "it is told")
           expect(namesOf(replica, "g")).toEqual(["a"])
           const error = yield* failing(replica.set("g", clusters("b")))

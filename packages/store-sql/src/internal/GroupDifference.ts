@@ -144,7 +144,7 @@ export const encode = function* ({ over, types }: GroupDifference): Steps.Steps<
       if (++written % Steps.atOnce === 0) yield
     }
   }
-  return to.illFormed === undefined ? Either.right(to.finish()) : Either.left(to.illFormed)
+  return to.illFormed === undefined ? Either.right(yield* to.finish()) : Either.left(to.illFormed)
 }
 
 const readResource = (from: ByteReader, typeUrl: string): Resource.Resource | undefined => {

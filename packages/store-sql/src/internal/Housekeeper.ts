@@ -73,7 +73,11 @@ export class Housekeeper {
       const difference = yield* Slices.steps(replica.loop, GroupDifference.between(ResourceGroup.empty, { over, own }))
       const body = yield* Slices.steps(replica.loop, GroupDifference.encode(difference))
       if (Either.isLeft(body)) return
-      yield* Transaction.run(database, "write", Log.insertCheckpoint(database, revision, group, body.right))
+      yield* Transaction.run(
+        database,
+        "write",
+        Log.insertCheckpoint(database, replica.loop, revision, group, body.right)
+      )
       replica.checkpointed(group, body.right.length)
       yield* Transaction.run(
         database,

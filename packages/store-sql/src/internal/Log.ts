@@ -1,9 +1,13 @@
 /** The rows of the log: reading, writing, and their digests. */
+import type * as Steps from "@effect-xds/core/Steps"
+import * as Slices from "@effect-xds/server/Slices"
+import type * as EventLoop from "@effect-xds/transport/EventLoop"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 import { Buffer } from "node:buffer"
 import { createHash, hash } from "node:crypto"
 import type { Database } from "../Database.js"
+import { joining } from "./ByteWriter.js"
 import { Trouble } from "./Trouble.js"
 
 /** The row that every change locks. */
@@ -96,13 +100,22 @@ const rowOf = (columns: Columns): Row => ({
   chain: String(columns["chain"])
 })
 
+const digesting = function* (
+  about: ReadonlyArray<unknown>,
+  body: Uint8Array
+): Steps.Steps<{ readonly digest: string }> {
+  const sum = createHash("sha256").update(JSON.stringify(about))
+  for (let from = 0; from < body.length; from += partSize) {
+    if (from > 0) yield
+    sum.update(body.subarray(from, from + partSize))
+  }
+  return { digest: sum.digest("hex") }
+}
+
 /** The digest of a change. */
-export const digestOf = (entry: Entry, body: Uint8Array): string => {
+export const digestOf = (entry: Entry, body: Uint8Array): Steps.Steps<{ readonly digest: string }> => {
   const { at, author, epoch, group, kind, note, revision, token } = entry
-  return createHash("sha256")
-    .update(JSON.stringify([revision, group, kind, at, epoch, author, note, token]))
-    .update(body)
-    .digest("hex")
+  return digesting([revision, group, kind, at, epoch, author, note, token], body)
 }
 
 /** The digest of all changes up to one. */
@@ -197,6 +210,7 @@ const kindOf: Readonly<Record<Owner, number>> = { change: 0, checkpoint: 1 }
 /** The whole body of a row, from its parts. */
 export const bodyOf = (
   { sql }: Database,
+  loop: EventLoop.Service,
   owner: Owner,
   { body, parts, revision, size }: Pick<Row, "body" | "parts" | "revision" | "size">
 ): Effect.Effect<Buffer, SqlError | Trouble> => {
@@ -209,9 +223,9 @@ export const bodyOf = (
         AND revision = ${revision} AND part >= ${pieces.length} ORDER BY part LIMIT 8`
       if (rows.length === 0) break
       for (const row of rows) pieces.push(bufferOf(row["body"]))
-      yield* Effect.yieldNow()
+      yield* Slices.breathe(loop)
     }
-    const whole = Buffer.concat(pieces)
+    const whole = yield* Slices.steps(loop, joining(pieces))
     if (whole.length === size) return whole
     const rows = yield* owner === "change"
       ? sql`SELECT revision FROM xds_change WHERE revision = ${revision}`
@@ -223,13 +237,19 @@ export const bodyOf = (
   })
 }
 
-/** Writes what is in a body after its first part. */
-const insertParts = ({ sql }: Database, owner: Owner, revision: number, body: Buffer): Effect.Effect<void, SqlError> =>
+/** Writes what is in a body after its first part. A driver of SQLite takes the event loop for each. */
+const insertParts = (
+  { sql }: Database,
+  loop: EventLoop.Service,
+  owner: Owner,
+  revision: number,
+  body: Buffer
+): Effect.Effect<void, SqlError> =>
   Effect.gen(function* () {
     for (let part = 1; part * partSize < body.length; part++) {
       const piece = body.subarray(part * partSize, (part + 1) * partSize)
       yield* sql`INSERT INTO xds_part (kind, revision, part, body) VALUES (${kindOf[owner]}, ${revision}, ${part}, ${piece})`
-      yield* Effect.yieldNow()
+      yield* Slices.breathe(loop)
     }
   })
 
@@ -242,6 +262,7 @@ const sizesOf = (body: Buffer) => ({
 /** Writes changes, and the head after the last of them. */
 export const append = (
   database: Database,
+  loop: EventLoop.Service,
   changes: ReadonlyArray<{ readonly row: Omit<Row, "size" | "parts" | "body">; readonly body: Buffer }>
 ): Effect.Effect<void, SqlError> =>
   Effect.gen(function* () {
@@ -251,7 +272,7 @@ export const append = (
       return { ...rest, group_name: groupColumn(group), kind: kind === "put" ? 0 : 1, ...sizesOf(body) }
     })
     yield* sql`INSERT INTO xds_change ${sql.insert(rows)}`
-    for (const { body, row } of changes) yield* insertParts(database, "change", row.revision, body)
+    for (const { body, row } of changes) yield* insertParts(database, loop, "change", row.revision, body)
     const last = changes.at(-1)?.row
     if (last !== undefined) {
       yield* sql`UPDATE xds_head SET revision = ${last.revision}, chain = ${last.chain} WHERE id = 1`
@@ -278,11 +299,11 @@ const checkpointOf = (columns: Columns): Checkpoint => ({
 })
 
 /** The digest of a checkpoint. */
-export const checkpointDigest = (revision: number, group: string, body: Uint8Array): string =>
-  createHash("sha256")
-    .update(JSON.stringify([revision, group]))
-    .update(body)
-    .digest("hex")
+export const checkpointDigest = (
+  revision: number,
+  group: string,
+  body: Uint8Array
+): Steps.Steps<{ readonly digest: string }> => digesting([revision, group], body)
 
 /** The next checkpoints that are the last of their group, by revision. */
 export const checkpoints = ({ sql }: Database, from: number): Effect.Effect<ReadonlyArray<Checkpoint>, SqlError> =>
@@ -320,22 +341,19 @@ export const oldest = ({ sql }: Database, group: string): Effect.Effect<number |
  */
 export const insertCheckpoint = (
   database: Database,
+  loop: EventLoop.Service,
   revision: number,
   group: string,
   body: Buffer
 ): Effect.Effect<void, SqlError | Trouble> =>
   Effect.gen(function* () {
     const { sql } = database
-    const row = {
-      revision,
-      group_name: groupColumn(group),
-      ...sizesOf(body),
-      digest: checkpointDigest(revision, group, body)
-    }
+    const { digest } = yield* Slices.steps(loop, checkpointDigest(revision, group, body))
+    const row = { revision, group_name: groupColumn(group), ...sizesOf(body), digest }
     const there = yield* sql`SELECT revision FROM xds_checkpoint WHERE revision = ${revision}`
     if (there.length > 0) return
     yield* sql`INSERT INTO xds_checkpoint ${sql.insert(row)}`
-    yield* insertParts(database, "checkpoint", revision, body)
+    yield* insertParts(database, loop, "checkpoint", revision, body)
     // Nothing is deleted without the head; not before, since writers would wait for all of a large group.
     yield* head(database, true)
     const change = yield* sql`SELECT revision FROM xds_change WHERE revision = ${revision}`

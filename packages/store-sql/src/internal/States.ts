@@ -5,6 +5,7 @@ import type * as EventLoop from "@effect-xds/transport/EventLoop"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import type { Buffer } from "node:buffer"
 import type { Database } from "../Database.js"
 import * as GroupDifference from "./GroupDifference.js"
 import * as Log from "./Log.js"
@@ -34,6 +35,22 @@ const applied = (
     return after.right
   })
 
+/** The body of a row, if it is what was written. */
+const bodyOf = (
+  database: Database,
+  loop: EventLoop.Service,
+  owner: Log.Owner,
+  row: Log.Row | Log.Checkpoint,
+  digestOf: (body: Buffer) => ReturnType<typeof Log.digestOf>
+): Effect.Effect<Buffer, SqlError | Trouble> =>
+  Effect.gen(function* () {
+    const body = yield* Log.bodyOf(database, loop, owner, row)
+    const { digest } = yield* Slices.steps(loop, digestOf(body))
+    if (digest !== row.digest)
+      return yield* Effect.fail(damaged(nameOf(owner, row), "its bytes are not those that were written"))
+    return body
+  })
+
 /** The state after a change; `undefined`: the group is cleared. */
 export const afterChange = (
   database: Database,
@@ -41,12 +58,13 @@ export const afterChange = (
   before: ResourceGroup.ResourceGroup | undefined,
   row: Log.Row
 ): Effect.Effect<GroupDifference.State | undefined, SqlError | Trouble> =>
-  Effect.flatMap(Log.bodyOf(database, "change", row), (body) => {
-    const what = nameOf("change", row)
-    if (Log.digestOf(row, body) !== row.digest)
-      return Effect.fail(damaged(what, "its bytes are not those that were written"))
-    return row.kind === "clear" ? Effect.succeed(undefined) : applied(loop, what, before ?? ResourceGroup.empty, body)
-  })
+  Effect.flatMap(
+    bodyOf(database, loop, "change", row, (body) => Log.digestOf(row, body)),
+    (body) =>
+      row.kind === "clear"
+        ? Effect.succeed(undefined)
+        : applied(loop, nameOf("change", row), before ?? ResourceGroup.empty, body)
+  )
 
 /** The state in a checkpoint. */
 export const ofCheckpoint = (
@@ -54,12 +72,10 @@ export const ofCheckpoint = (
   loop: EventLoop.Service,
   row: Log.Checkpoint
 ): Effect.Effect<GroupDifference.State, SqlError | Trouble> =>
-  Effect.flatMap(Log.bodyOf(database, "checkpoint", row), (body) => {
-    const what = nameOf("checkpoint", row)
-    return Log.checkpointDigest(row.revision, row.group, body) === row.digest
-      ? applied(loop, what, ResourceGroup.empty, body)
-      : Effect.fail(damaged(what, "its bytes are not those that were written"))
-  })
+  Effect.flatMap(
+    bodyOf(database, loop, "checkpoint", row, (body) => Log.checkpointDigest(row.revision, row.group, body)),
+    (body) => applied(loop, nameOf("checkpoint", row), ResourceGroup.empty, body)
+  )
 
 /** A group as it was at a revision of the store; `undefined`: it was not set, or that is not known any more. */
 export const at = (

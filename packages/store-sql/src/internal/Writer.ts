@@ -286,7 +286,7 @@ export class Writer {
       const at = yield* Clock.currentTimeMillis
       const staged = yield* this.stage(rest, head, at)
       if (staged.length > 0) {
-        yield* Log.append(database, staged)
+        yield* Log.append(database, replica.loop, staged)
         yield* Effect.mapError(database.notify, (cause) => new Trouble({ kind: "Away", detail: String(cause) }))
       }
       atStake = staged
@@ -389,7 +389,7 @@ export class Writer {
           token,
           ...counts
         }
-        const digest = Log.digestOf(entry, body)
+        const { digest } = yield* Slices.steps(loop, Log.digestOf(entry, body))
         chain = Log.chainOf(chain, digest)
         staged.push({ waiting, body, state, row: { ...entry, digest, chain, size: body.length } })
         if (before === undefined && state !== undefined) groups++
