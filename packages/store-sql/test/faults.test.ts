@@ -1,5 +1,8 @@
+import * as Digest from "@effect-xds/core/resource/Digest"
+import * as Resource from "@effect-xds/core/resource/Resource"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as Steps from "@effect-xds/core/Steps"
+import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as Sqlite from "@effect-xds/store-sql/Sqlite"
 import * as SqliteDriver from "@effect-xds/store-sql/SqliteDriver"
 import * as SqlStore from "@effect-xds/store-sql/SqlStore"
@@ -7,12 +10,15 @@ import * as SqliteFaults from "@effect-xds/testing/store/SqliteFaults"
 import * as EventLoop from "@effect-xds/transport/EventLoop"
 import { describe, expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Logger from "effect/Logger"
 import { spawn } from "node:child_process"
+import { hash } from "node:crypto"
 import { copyFileSync, openSync, readFileSync, renameSync, statSync, writeFileSync, writeSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { ByteWriter } from "../src/internal/ByteWriter.js"
+import * as GroupDifference from "../src/internal/GroupDifference.js"
 import * as Log from "../src/internal/Log.js"
 import { folder } from "./folder.js"
 import { clusters, contentOf, failing, follow, live, many, namesOf, opened, tagOf, until } from "./replicas.js"
@@ -312,6 +318,16 @@ describe("a body of many parts", () => {
       for (let count = 0; count < 40; count++) to.bytes(body.subarray(0, 131_072))
       for (const work of [Log.checkpointDigest(1, "g", body), to.finish()])
         expect(Array.from(work).length).toBeGreaterThanOrEqual(40)
+      const hasher = new Digest.Hasher((bytes) => hash("sha256", bytes))
+      const { typeUrl } = ResourceType.Cluster
+      const upsert = Array.from({ length: 40 }, (_, at) =>
+        Either.getOrThrow(Resource.make({ typeUrl, name: `${at}`, value: body.subarray(0, 131_072) }, hasher))
+      )
+      const difference = { over: undefined, types: [{ typeUrl, digest: "", version: "", upsert, remove: [] }] }
+      const encoded = Either.getOrThrow(Steps.toEnd(GroupDifference.encode(difference)))
+      // Each is a step when it is written, and two when all are put together: its bytes, and what is before them.
+      expect(Array.from(GroupDifference.encode(difference)).length).toBeGreaterThanOrEqual(120)
+      expect(Array.from(GroupDifference.decode(encoded)).length).toBeGreaterThanOrEqual(40)
     })
   )
 })

@@ -87,6 +87,9 @@ export const between = function* (
 
 const format = 1
 
+/** Bytes of a resource that is a step of its own: to copy it and to make its digest takes as long as others do together. */
+const large = 65_536
+
 /** What is there beside the content of a resource. */
 const flags = { version: 1, ttl: 2, aliases: 4, variants: 8, error: 16 } as const
 
@@ -136,7 +139,7 @@ export const encode = function* ({ over, types }: GroupDifference): Steps.Steps<
     to.number(upsert.length)
     for (const resource of upsert) {
       writeResource(to, resource)
-      if (++written % Steps.atOnce === 0) yield
+      if (++written % Steps.atOnce === 0 || resource.value.length > large) yield
     }
     to.number(remove.length)
     for (const name of remove) {
@@ -211,7 +214,7 @@ export const decode = function* (bytes: Buffer): Steps.Steps<Either.Either<Group
     for (let count = from.number(); count > 0 && from.isGood(); count--) {
       const resource = readResource(from, typeUrl)
       if (resource !== undefined) upsert.push(resource)
-      if (++read % Steps.atOnce === 0) yield
+      if (++read % Steps.atOnce === 0 || (resource !== undefined && resource.value.length > large)) yield
     }
     const remove: Array<string> = []
     for (let count = from.number(); count > 0 && from.isGood(); count--) {
