@@ -727,7 +727,7 @@ export const describeReplicas = (name: string, place: Place): void => {
           const open = yield* place
           const database = yield* open
           const { sql } = database
-          const store = yield* opened(open, { writeTimeout: "2 seconds" })
+          const store = yield* opened(open)
           yield* store.set("warm", clusters("a"))
           yield* database.dialect === "sqlite"
             ? sql`CREATE TRIGGER refusing BEFORE INSERT ON xds_change WHEN NEW.author = 'not me'
