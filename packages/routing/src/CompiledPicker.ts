@@ -113,7 +113,7 @@ const compile = (picker: Picker, counters: Counters, way: Way): CompiledPicker =
 }
 
 // Which of a call's random numbers is whose: fixed, so that a pick that is made again draws the same although the tree
-// has changed meanwhile.
+// has changed meanwhile. Those from 8 192 on choose the route and the cluster (`ConfigSelector`).
 const DRAW_SHARE = 0
 const DRAW_HASH = 1
 const DRAW_TURN = 3

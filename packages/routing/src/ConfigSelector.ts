@@ -47,6 +47,10 @@ export interface Channel {
   readonly id: bigint
 }
 
+// ★ The call's random numbers from here on: those before are for its picks (`CompiledPicker`). The number that chose the
+// cluster would else choose the locality too, and some localities of some clusters would get no calls.
+const DRAW_SELECTION = 8_192
+
 /**
  * Chooses for a call, ★ whatever the state of the clusters.
  *
@@ -59,17 +63,19 @@ export const select = (
   call: Call,
   caller?: number
 ): Selected | { readonly _tag: "Failed"; readonly status: CallStatus } => {
-  const match = VirtualHost.match(virtualHost, call)
+  const { headers, path } = call
+  const draw = Draws.after(call.draw, DRAW_SELECTION)
+  const match = VirtualHost.match(virtualHost, { path, headers, draw })
   const where = `virtual host ${JSON.stringify(virtualHost.name)}`
   if (match._tag === "NoRoute") {
-    return { _tag: "Failed", status: Status.unavailable("NoRoute", `no route of ${where} matches ${call.path}`) }
+    return { _tag: "Failed", status: Status.unavailable("NoRoute", `no route of ${where} matches ${path}`) }
   }
   if (match._tag === "ActionNotRoute") {
     const message = `the action of route ${JSON.stringify(match.route)} of ${where} is ${match.action}, not route`
     return { _tag: "Failed", status: Status.unavailable("ActionNotRoute", message) }
   }
   const { action, filters } = match.route
-  const target = RouteAction.cluster(action.clusters, Draws.after(call.draw, match.draws))
+  const target = RouteAction.cluster(action.clusters, Draws.after(draw, match.draws))
   const ofCluster = "filters" in target ? target.filters : []
   const overrides = new Map([...virtualHost.filters, ...filters, ...ofCluster])
   const session = sessionOf(listener, overrides, call)
@@ -80,7 +86,7 @@ export const select = (
     cluster: isOfRoute ? session.cluster : target.cluster,
     timeout: RouteAction.timeout(action, listener.maxStreamDuration, caller),
     retry: action.retry,
-    hash: HashPolicy.hash(action.hash, call.headers, channel.id),
+    hash: HashPolicy.hash(action.hash, headers, channel.id),
     autoHostRewrite: action.autoHostRewrite,
     filters: overrides,
     session

@@ -68,12 +68,23 @@ export const clusterOf = (name: string, value: object = {}) =>
 
 /** Localities of a priority each, with addresses `10.0.0.n:80`. */
 export const assignmentOf = (name: string, ...priorities: ReadonlyArray<ReadonlyArray<number>>) =>
+  localitiesOf(name, priorities, (index) => index)
+
+/** Localities of one priority. */
+export const zonesOf = (name: string, ...zones: ReadonlyArray<ReadonlyArray<number>>) =>
+  localitiesOf(name, zones, () => 0)
+
+const localitiesOf = (
+  name: string,
+  localities: ReadonlyArray<ReadonlyArray<number>>,
+  priorityOf: (index: number) => number
+) =>
   Assignment.make(
     create(ClusterLoadAssignmentSchema, {
       clusterName: name,
-      endpoints: priorities.map((numbers, priority) => ({
-        priority,
-        locality: { zone: `zone-${priority}` },
+      endpoints: localities.map((numbers, index) => ({
+        priority: priorityOf(index),
+        locality: { zone: `zone-${index}` },
         loadBalancingWeight: 1,
         lbEndpoints: numbers.map((number) => ({
           hostIdentifier: {

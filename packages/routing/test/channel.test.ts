@@ -1,3 +1,4 @@
+import { FractionalPercent_DenominatorType } from "@effect-xds/proto/envoy/type/v3/percent"
 import { Cluster_LbPolicy } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { CallCounters } from "@effect-xds/routing/CallCounters"
 import * as ClusterHolds from "@effect-xds/routing/ClusterHolds"
@@ -12,7 +13,7 @@ import * as Effect from "effect/Effect"
 import * as HashMap from "effect/HashMap"
 import * as TestClock from "effect/TestClock"
 import { all, split, to } from "./Routes.js"
-import { World, assignmentOf, clusterOf, listenerOf, random, routesOf, sessions, value } from "./World.js"
+import { World, assignmentOf, clusterOf, listenerOf, random, routesOf, sessions, value, zonesOf } from "./World.js"
 
 /** The ring that calls of a cluster are picked from. */
 const ringIn = (picker: Picker | undefined, cluster: string): Ring | undefined => {
@@ -270,6 +271,33 @@ describe("channel", () => {
       chi2 += ((world.sent.get(address) ?? 0) - count) ** 2 / count
     // 3 degrees of freedom, p = 0.001
     expect(chi2).toBeLessThan(16.27)
+  })
+
+  const half = { defaultValue: { numerator: 50, denominator: FractionalPercent_DenominatorType.HUNDRED } }
+  it.each([
+    ["weights", [{ match: all, action: split({ a: 50, b: 50 }) }]],
+    [
+      "a fraction",
+      [
+        { match: { ...all, runtimeFraction: half }, action: to("a") },
+        { match: all, action: to("b") }
+      ]
+    ]
+  ])("★ the locality does not depend on the cluster that was chosen by %s", (_, routes) => {
+    const world = new World(random(3))
+    world.xds({ _tag: "Start" })
+    world.xds({ _tag: "Listener", name: "shop", known: value(listenerOf("routes")) })
+    world.xds({ _tag: "RouteConfiguration", name: "routes", known: value(routesOf(...routes)) })
+    for (const [name, first, second] of [["a", 1, 2] as const, ["b", 3, 4] as const]) {
+      world.xds({ _tag: "Cluster", name, known: value(clusterOf(name)) })
+      world.xds({ _tag: "Assignment", name, known: value(zonesOf(name, [first], [second])) })
+    }
+    world.until(1_000)
+    for (let call = 0; call < 400; call++) world.call()
+    // A quarter each, with 4 standard deviations.
+    for (const number of [1, 2, 3, 4]) {
+      expect(Math.abs((world.sent.get(`10.0.0.${number}:80`) ?? 0) - 100)).toBeLessThan(35)
+    }
   })
 })
 
