@@ -65,6 +65,30 @@ describe("what routes and policies decide", () => {
     }).pipe(Effect.provide(Mesh.mesh))
   )
 
+  it.scopedLive("★ an attempt does not go to the locality of the one before by the same random number", () =>
+    Effect.gen(function* () {
+      const busy = yield* Mesh.backend({
+        onCheck: (service) => {
+          if (service !== "") throw new ConnectError("not now", Code.Unavailable)
+        }
+      })
+      const well = yield* Mesh.backend()
+      const plane = yield* Mesh.ControlPlane
+      yield* plane.set({
+        ...Mesh.service("shop"),
+        routes: [Mesh.routes("shop", ["shop"], Mesh.retried("shop"))],
+        endpoints: [Mesh.localities("shop", { ports: [busy.port], zone: "a" }, { ports: [well.port], zone: "b" })]
+      })
+      const client = yield* checker()
+      yield* Waiting.until("answers of both", Mesh.counts(client, 8), ({ size }) => size === 2)
+      const names = Array.from({ length: 40 }, (_, call) => `${call}`)
+      yield* Effect.forEach(names, (name) => Effect.exit(portOf(client, name)), { concurrency: 4 })
+      const [failed, answered] = [busy, well].map(({ seen }) => new Set(seen.map(({ service }) => service)))
+      // 17 of them are expected.
+      expect(names.filter((name) => failed?.has(name) === true && answered?.has(name) === true)).not.toEqual([])
+    }).pipe(Effect.provide(Mesh.mesh))
+  )
+
   it.scopedLive(
     "a server that is killed fails no call where the route says that it is tried again; it comes back",
     () =>

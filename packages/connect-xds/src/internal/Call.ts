@@ -58,7 +58,8 @@ export class Call<C extends Connection = EndpointConnection> implements Caller<C
   private readonly started: number
   private controller: AbortController | undefined
   private readonly id: number
-  private readonly drawn: Array<number> = []
+  /** The random numbers of this attempt, as far as it was asked for them. */
+  private drawn: Map<number, number> | undefined
   private deadline = Number.POSITIVE_INFINITY
   private stopTimer = (): void => undefined
   private sent: Sent<C> | undefined
@@ -79,8 +80,7 @@ export class Call<C extends Connection = EndpointConnection> implements Caller<C
   ) {
     this.started = environment.now()
     const { headers, path, signal, timeout, waitForReady } = request
-    const draw = (n: number): number => (this.drawn[n] ??= environment.random())
-    this.id = driver.call({ path, headers, waitForReady, timeout, draw }, this)
+    this.id = driver.call({ path, headers, waitForReady, timeout, draw: this.draw }, this)
     // ★ The route's limit counts from the beginning, over waiting and all attempts (A31).
     this.isBegun = true
     this.setDeadline(this.limit())
@@ -177,8 +177,19 @@ export class Call<C extends Connection = EndpointConnection> implements Caller<C
     this.waiter?.reject(this.failure)
   }
 
+  private readonly draw = (n: number): number => {
+    this.drawn ??= new Map()
+    const known = this.drawn.get(n)
+    if (known !== undefined) return known
+    const drawn = this.environment.random()
+    this.drawn.set(n, drawn)
+    return drawn
+  }
+
   private retry(outcome: Outcome | undefined): void {
     this.sent = undefined
+    // ★ Numbers of its own: with those of the attempt before it would go to the same locality again.
+    this.drawn = undefined
     this.driver.retry(this.id, outcome)
   }
 
