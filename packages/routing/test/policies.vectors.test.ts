@@ -222,6 +222,36 @@ describe("pick_first", () => {
     expect(steps.config(config, [Endpoint.make(["b:1"])]).said).toEqual(["Disconnect a:1", "State IDLE"])
   })
 
+  it("★ a new list after a failure is tried to its end; it stays TF, with the reason of the new list", () => {
+    const failed = () => {
+      const steps = new Steps(PickFirst.policy).config(config, [Endpoint.make(["a:1"])])
+      return steps
+        .connection("a:1", "TRANSIENT_FAILURE")
+        .config(config, [Endpoint.make(["b:1"]), Endpoint.make(["c:1"])])
+    }
+    const refused = failed()
+    expect(refused.said).toEqual(["Disconnect a:1", "Connect b:1"])
+    expect(refused.connection("b:1", "TRANSIENT_FAILURE").said).toEqual(["Disconnect b:1", "Connect c:1"])
+    expect(refused.connection("c:1", "TRANSIENT_FAILURE").said).toEqual([
+      "Disconnect c:1",
+      "ReResolve",
+      "State TRANSIENT_FAILURE"
+    ])
+    expect(outcome(CompiledPicker.pick(refused.told?.picker ?? Pickers.queue, callWith(), counters()))).toBe(
+      "connection to c:1 failed: refused"
+    )
+    // Once for the list, not at each attempt after it.
+    expect(refused.at(10_000).said).toEqual(["Connect b:1", "Connect c:1"])
+    expect(refused.connection("b:1", "TRANSIENT_FAILURE").said).toEqual(["Disconnect b:1"])
+    expect(refused.connection("c:1", "TRANSIENT_FAILURE").said).toEqual(["Disconnect c:1", "ReResolve"])
+    expect(refused.at(20_000).said).toEqual(["Connect b:1", "Connect c:1"])
+    expect(refused.connection("c:1", "READY").said).toEqual(["Disconnect b:1", "State READY"])
+    const silent = failed()
+    expect(silent.at(249).said).toEqual([])
+    expect(silent.at(250).said).toEqual(["Connect c:1"])
+    expect(silent.connection("c:1", "READY").said).toEqual(["Disconnect b:1", "State READY"])
+  })
+
   it("empty: TF", () => {
     expect(new Steps(PickFirst.policy).config(config, []).said).toEqual(["State TRANSIENT_FAILURE", "ReResolve"])
   })

@@ -2,7 +2,8 @@
  * `pick_first`: a connection to the first address that can be reached.
  *
  * Attempts are started 250 ms apart, or as soon as the one before failed, without giving the earlier ones up (happy
- * eyeballs). When all have failed the policy has failed until one is READY; each address is tried again after its backoff.
+ * eyeballs). When all have failed the policy has failed until one is READY; each address is tried again after its backoff,
+ * and a new list is gone through from its beginning.
  *
  * @see https://github.com/grpc/proposal/blob/master/A61-IPv4-IPv6-dualstack-backends.md
  * @see https://github.com/grpc/proposal/blob/master/A62-pick-first.md
@@ -61,6 +62,8 @@ export interface State {
   readonly nextAt: number
   /** Addresses tried in this pass, from the first on. */
   readonly started: number
+  /** Whether it is not said yet that all of this pass have failed. */
+  readonly isPassing: boolean
   /** Failures since the last request to resolve again. */
   readonly failures: number
   readonly message: string
@@ -164,7 +167,7 @@ const advance = (self: State, context: Context): readonly [State, ReadonlyArray<
 /** Begins at the first address. */
 const begin = (self: State, context: Context): readonly [State, ReadonlyArray<Output>] => {
   if (self.attempts.size === 0 || self.connected !== undefined) return [self, nothing]
-  const [next, connects] = advance({ ...self, started: 0 }, context)
+  const [next, connects] = advance({ ...self, started: 0, isPassing: true }, context)
   if (connects.length === 0) return concluded(next, nothing)
   // ★ Sticky: after a failure CONNECTING is not said.
   if (next.said === "TRANSIENT_FAILURE" || next.said === "CONNECTING") return [next, connects]
@@ -172,13 +175,14 @@ const begin = (self: State, context: Context): readonly [State, ReadonlyArray<Ou
   return [said, [...connects, ...outputs]]
 }
 
-/** Says that all have failed, when they have. */
+/** Says that all have failed, when they have; once for a pass. */
 const concluded = (self: State, before: ReadonlyArray<Output>): readonly [State, ReadonlyArray<Output>] => {
   const isOver =
+    self.isPassing &&
     self.started >= self.attempts.size &&
     Array.from(self.attempts.values()).every((attempt) => attempt.state === "Failed")
   if (!isOver) return [self, before]
-  const [said, outputs] = say(self, "TRANSIENT_FAILURE")
+  const [said, outputs] = say({ ...self, isPassing: false }, "TRANSIENT_FAILURE")
   return [said, [...before, ...outputs]]
 }
 
@@ -265,7 +269,6 @@ const onConnection = (
   const resolves = failed.failures >= failed.attempts.size
   if (resolves) outputs.push({ _tag: "ReResolve" })
   const counted: State = resolves ? { ...failed, failures: 0 } : failed
-  if (counted.said === "TRANSIENT_FAILURE") return [counted, outputs]
   const [advanced, connects] = advance(counted, context)
   return concluded(advanced, [...outputs, ...connects])
 }
@@ -298,6 +301,7 @@ export const policy = define<Config, State>({
     said: undefined,
     nextAt: never,
     started: 0,
+    isPassing: false,
     failures: 0,
     message: ""
   }),
@@ -310,8 +314,10 @@ export const policy = define<Config, State>({
       case "ExitIdle":
         return self.said === "IDLE" ? begin(self, context) : [self, nothing]
       case "Deadline": {
-        if (self.said === "TRANSIENT_FAILURE") return retries(self, context)
-        return context.now >= self.nextAt ? advance(self, context) : [self, nothing]
+        const [next, connects] = self.said === "TRANSIENT_FAILURE" ? retries(self, context) : [self, nothing]
+        if (context.now < next.nextAt) return [next, connects]
+        const [advanced, more] = advance(next, context)
+        return [advanced, [...connects, ...more]]
       }
       case "Configured":
       case "ChildState":
@@ -322,7 +328,8 @@ export const policy = define<Config, State>({
   },
   deadline: ({ attempts, nextAt, said }) => {
     if (said !== "TRANSIENT_FAILURE") return nextAt
-    let least = never
+    // ★ A list that came after the failure may not be gone through yet.
+    let least = nextAt
     for (const { retryAt, state } of attempts.values()) if (state === "Failed") least = Math.min(least, retryAt)
     return least
   }
