@@ -154,6 +154,8 @@ export interface Backend {
 
 export interface BackendOptions {
   readonly port?: number
+  /** The path of a pipe, at which it listens instead; its port is 0. */
+  readonly path?: string
   /** What it does at a call, before it answers. */
   readonly onCheck?: (service: string, signal: AbortSignal, headers: Headers) => Promise<void> | void
   /** HTTP/1.1 alone. */
@@ -219,7 +221,9 @@ export const backend = (options: BackendOptions = {}) =>
         session.on("error", () => undefined)
         session.once("close", () => sessions.delete(session))
       })
-      await new Promise<void>((resolve) => server.listen(options.port ?? 0, "127.0.0.1", resolve))
+      const { path } = options
+      const where = path === undefined ? { port: options.port ?? 0, host: "127.0.0.1" } : { path }
+      await new Promise<void>((resolve) => server.listen(where, resolve))
       const listening = server.address()
       const port = typeof listening === "object" && listening !== null ? listening.port : 0
       return {
@@ -230,7 +234,11 @@ export const backend = (options: BackendOptions = {}) =>
           () =>
             new Promise<void>((resolve) => {
               server.close(() => resolve())
-              for (const socket of sockets) socket.resetAndDestroy()
+              // Of a pipe there is no reset.
+              for (const socket of sockets) {
+                if (options.path === undefined) socket.resetAndDestroy()
+                else socket.destroy()
+              }
             })
         ),
         goAway: () => {

@@ -1,12 +1,18 @@
 /** Health checks in both profiles, and by the rules of Envoy: load of priorities, panic, degraded endpoints, outliers. */
+import type { MessageInitShape } from "@bufbuild/protobuf"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { Cluster_DiscoveryType as DiscoveryType } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import type { AddressSchema } from "@effect-xds/proto/envoy/config/core/v3/address"
 import { HealthStatus } from "@effect-xds/proto/envoy/config/core/v3/health_check"
+import type { Resources } from "@effect-xds/server/Snapshot"
 import { Waiting } from "@effect-xds/testing"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import * as Mesh from "./Mesh.js"
 
 const milliseconds = (value: number) => ({ nanos: value * 1_000_000 })
@@ -39,6 +45,33 @@ const checked = (options: Mesh.BackendOptions = {}) =>
     const calls = () => backend.seen.filter(({ service }) => service !== "probe").length
     return { ...backend, state, calls }
   })
+
+type AddressInit = MessageInitShape<typeof AddressSchema>
+
+const socket = (port: number): AddressInit => ({
+  address: { case: "socketAddress", value: { address: "127.0.0.1", portSpecifier: { case: "portValue", value: port } } }
+})
+
+/** A service whose cluster has its endpoints itself. */
+const listed = (type: DiscoveryType, ...addresses: ReadonlyArray<AddressInit>): Resources => ({
+  ...Mesh.service("shop"),
+  endpoints: [],
+  clusters: [
+    Mesh.cluster("shop", {
+      clusterDiscoveryType: { case: "type", value: type },
+      loadAssignment: {
+        clusterName: "shop",
+        endpoints: [
+          {
+            lbEndpoints: addresses.map((address) => ({
+              hostIdentifier: { case: "endpoint" as const, value: { address } }
+            }))
+          }
+        ]
+      }
+    })
+  ]
+})
 
 const envoy = Mesh.meshOf({ profile: "envoy" })
 
@@ -345,43 +378,29 @@ describe("profile envoy", () => {
     Effect.gen(function* () {
       const [a, b] = yield* Effect.all([Mesh.backend(), Mesh.backend()])
       const plane = yield* Mesh.ControlPlane
-      const set = (type: DiscoveryType, port: number, address: string) =>
-        plane.set({
-          ...Mesh.service("shop"),
-          endpoints: [],
-          clusters: [
-            Mesh.cluster("shop", {
-              clusterDiscoveryType: { case: "type", value: type },
-              loadAssignment: {
-                clusterName: "shop",
-                endpoints: [
-                  {
-                    lbEndpoints: [
-                      {
-                        hostIdentifier: {
-                          case: "endpoint",
-                          value: {
-                            address: {
-                              address: {
-                                case: "socketAddress",
-                                value: { address, portSpecifier: { case: "portValue", value: port } }
-                              }
-                            }
-                          }
-                        }
-                      }
-                    ]
-                  }
-                ]
-              }
-            })
-          ]
-        })
-      yield* set(DiscoveryType.STATIC, a.port, "127.0.0.1")
+      yield* plane.set(listed(DiscoveryType.STATIC, socket(a.port)))
       const client = yield* Mesh.checker()
       yield* Mesh.answeredBy(client, a.port)
-      yield* set(DiscoveryType.STRICT_DNS, b.port, "127.0.0.1")
+      yield* plane.set(listed(DiscoveryType.STRICT_DNS, socket(b.port)))
       yield* Mesh.answeredBy(client, b.port)
+    }).pipe(Effect.provide(envoy))
+  )
+
+  it.scopedLive("an endpoint may be a pipe, also one that nobody listens at", () =>
+    Effect.gen(function* () {
+      const home = yield* Effect.acquireRelease(
+        Effect.sync(() => mkdtempSync(join(tmpdir(), "connect-xds-"))),
+        (directory) => Effect.sync(() => rmSync(directory, { recursive: true }))
+      )
+      const path = join(home, "pipe")
+      const [a, b] = yield* Effect.all([Mesh.backend(), Mesh.backend({ path })])
+      const plane = yield* Mesh.ControlPlane
+      const pipe = (to: string): AddressInit => ({ address: { case: "pipe", value: { path: to } } })
+      yield* plane.set(listed(DiscoveryType.STATIC, pipe(path), socket(a.port), pipe(join(home, "none"))))
+      const client = yield* Mesh.checker()
+      yield* Mesh.answeredBy(client, a.port, b.port)
+      yield* b.kill
+      yield* Mesh.answeredBy(client, a.port)
     }).pipe(Effect.provide(envoy))
   )
 })

@@ -261,19 +261,25 @@ export class ChannelDriver<C extends Connection> {
     this.inputs.push(first)
     if (this.isStepping) return
     this.isStepping = true
-    const { counters, environment, rings } = this.options
-    for (let input = this.inputs.shift(); input !== undefined; input = this.inputs.shift()) {
-      const context = { now: environment.now(), draw: environment.random, rings }
-      const [next, outputs] = Channel.step(this.channel, input, context, counters)
-      const isNews = next.told !== this.channel.told
-      this.channel = next
-      // Before anything is connected or sent by the new configuration.
-      if (isNews) this.onConfig()
-      for (const output of outputs) this.handle(output)
-      if (input._tag === "Xds" && this.unselected.size > 0) this.tellSelected()
+    try {
+      for (let input = this.inputs.shift(); input !== undefined; input = this.inputs.shift()) this.step(input)
+    } finally {
+      // Whatever is thrown ends what is done for one input, not the channel.
+      this.isStepping = false
     }
-    this.isStepping = false
     this.setTimer()
+  }
+
+  private step(input: Channel.Input): void {
+    const { counters, environment, rings } = this.options
+    const context = { now: environment.now(), draw: environment.random, rings }
+    const [next, outputs] = Channel.step(this.channel, input, context, counters)
+    const isNews = next.told !== this.channel.told
+    this.channel = next
+    // Before anything is connected or sent by the new configuration.
+    if (isNews) this.onConfig()
+    for (const output of outputs) this.handle(output)
+    if (input._tag === "Xds" && this.unselected.size > 0) this.tellSelected()
   }
 
   private tellSelected(): void {

@@ -10,8 +10,7 @@ import * as Tls from "node:tls"
 export type Security = (use: (options: Tls.ConnectionOptions) => void, fail: (reason: string) => void) => () => void
 
 export interface Options {
-  readonly host: string
-  readonly port: number
+  readonly to: Net.NetConnectOpts
   /** `undefined`: there is no TLS. */
   readonly security: Security | undefined
   /** Names of protocols that are offered (ALPN), the best first. */
@@ -22,7 +21,7 @@ export interface Options {
 
 /** Dials; tells once what comes of it, not before it returns. The result gives it up, if it is not over. */
 export const dial = (
-  { host, port, protocols, security, timeout }: Options,
+  { protocols, security, timeout, to }: Options,
   done: (socket: Net.Socket) => void,
   fail: (reason: string) => void
 ): (() => void) => {
@@ -43,10 +42,13 @@ export const dial = (
   const timer = setTimeout(() => over(`no connection within ${timeout} ms`), timeout)
   const connect = (options: Tls.ConnectionOptions | undefined): void => {
     if (isOver || socket !== undefined) return
-    const made =
-      options === undefined
-        ? Net.connect({ host, port })
-        : Tls.connect({ host, port, ...options, ALPNProtocols: [...protocols] })
+    let made: Net.Socket
+    try {
+      made = options === undefined ? Net.connect(to) : Tls.connect({ ...to, ...options, ALPNProtocols: [...protocols] })
+    } catch (error) {
+      // Of an address or a certificate that Node does not take it says so at once.
+      return over(wordsOf(error))
+    }
     socket = made
     made.setNoDelay(true)
     made.on("error", (error) => {

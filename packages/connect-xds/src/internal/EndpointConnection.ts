@@ -4,6 +4,7 @@
  *
  * Its timers are real ones: they guard real sockets.
  */
+import * as SocketAddress from "@effect-xds/discovery-node/SocketAddress"
 import type { OutgoingHttpHeaders } from "node:http2"
 import type { Socket } from "node:net"
 import { TLSSocket } from "node:tls"
@@ -45,10 +46,8 @@ export class EndpointConnection implements Connection {
     private readonly events: Events
   ) {
     const { connectTimeout, security, versions } = options
-    const colon = address.lastIndexOf(":")
-    const host = address.slice(0, colon).replace(/^\[(.*)\]$/, "$1")
     const protocols = versions === "Any" ? [alpn.Http2, alpn.Http1] : [alpn[versions]]
-    this.to = { host, port: Number(address.slice(colon + 1)), protocols, security, timeout: connectTimeout }
+    this.to = { to: SocketAddress.make(address), protocols, security, timeout: connectTimeout }
     this.scheme = security === undefined ? "http" : "https"
     this.timer = setTimeout(() => this.fail(`no connection within ${connectTimeout} ms`), connectTimeout)
     this.dial(versions)
@@ -128,7 +127,7 @@ export class EndpointConnection implements Connection {
     this.carrier =
       chosen === "Http1"
         ? new Http1Carrier(socket, this.to, this.options.maxSockets, events)
-        : new Http2Carrier(socket, this.address, events)
+        : new Http2Carrier(socket, "path" in this.to.to ? "localhost" : this.address, events)
   }
 
   private closeIfDrained(): void {

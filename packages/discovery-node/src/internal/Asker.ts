@@ -1,21 +1,11 @@
 /** What asks one target over sockets, in callbacks: thousands of them run at once. */
 import type { Result } from "@effect-xds/discovery/HealthCheck"
-import * as IpAddress from "@effect-xds/discovery/IpAddress"
 import * as Net from "node:net"
 
 export interface Asker {
   /** Begins a probe; `done` is called once. What comes back aborts it, and then `done` is not called. Neither throws. */
   readonly ask: (isFresh: boolean, done: (result: Result) => void) => () => void
   readonly close: () => void
-}
-
-/** How `node:net` is told where to connect to: an IP address and a port, or the path of a pipe. */
-export const endpointOf = (address: string): Net.NetConnectOpts => {
-  const [, v6, v4, port] = /^(?:\[([^\]]*)\]|([\d.]+)):(\d+)$/.exec(address) ?? []
-  const host = v6 ?? v4
-  if (host !== undefined && IpAddress.isValid(host)) return { host, port: Number(port) }
-  // One that begins with @ is in no directory.
-  return { path: address.startsWith("@") ? `\0${address.slice(1)}` : address }
 }
 
 export const connect = (endpoint: Net.NetConnectOpts): Net.Socket => {

@@ -9,7 +9,8 @@ import * as ProbeAnswer from "@effect-xds/discovery/ProbeAnswer"
 import * as ProbeHeaders from "@effect-xds/discovery/ProbeHeaders"
 import type * as Net from "node:net"
 import type { Target } from "../Prober.js"
-import { type Asker, connect, endpointOf, headerText, isClosed, network, unwritable } from "./Asker.js"
+import * as SocketAddress from "../SocketAddress.js"
+import { type Asker, connect, headerText, isClosed, network, unwritable } from "./Asker.js"
 import { Http1Response } from "./Http1Response.js"
 
 /** RFC 9110, section 9.3: those of which a server expects a body. */
@@ -38,7 +39,7 @@ interface Running {
 
 export const make = (target: Target, probe: Probe.Http): Asker => {
   const { reuseConnection } = target
-  const endpoint = endpointOf(target.address)
+  const endpoint = SocketAddress.make(target.address)
   const request = requestOf(target, probe)
   const search = Payload.make(probe.receive, probe.responseBufferSize)
   let socket: Net.Socket | undefined

@@ -9,7 +9,8 @@ import * as ProbeHeaders from "@effect-xds/discovery/ProbeHeaders"
 import { HealthCheckRequestSchema } from "@effect-xds/proto/grpc/health/v1/health"
 import type * as Net from "node:net"
 import type { Target } from "../Prober.js"
-import { type Asker, connect, endpointOf, headerText, hasEnded, isClosed, network, unwritable } from "./Asker.js"
+import * as SocketAddress from "../SocketAddress.js"
+import { type Asker, connect, headerText, hasEnded, isClosed, network, unwritable } from "./Asker.js"
 import * as Hpack from "./Hpack.js"
 import { type Headers, Http2Connection, type Question } from "./Http2Connection.js"
 
@@ -139,7 +140,7 @@ const grpcAsked = (target: Target, probe: Probe.Grpc): Asked => ({
 
 export const make = (target: Target, probe: Probe.Http | Probe.Grpc): Asker => {
   const { question, reader } = probe._tag === "Http" ? httpAsked(target, probe) : grpcAsked(target, probe)
-  const endpoint = endpointOf(target.address)
+  const endpoint = SocketAddress.make(target.address)
   let session: Http2Connection | undefined
   let socket: Net.Socket | undefined
   let running: ((result: Result) => void) | undefined

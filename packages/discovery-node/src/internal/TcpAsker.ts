@@ -3,10 +3,11 @@ import type { Result } from "@effect-xds/discovery/HealthCheck"
 import * as Payload from "@effect-xds/discovery/Payload"
 import type { Tcp } from "@effect-xds/discovery/Probe"
 import type * as Net from "node:net"
-import { type Asker, connect, endpointOf, hasEnded, isClosed, network } from "./Asker.js"
+import * as SocketAddress from "../SocketAddress.js"
+import { type Asker, connect, hasEnded, isClosed, network } from "./Asker.js"
 
 export const make = (address: string, { receive, send }: Tcp, reuseConnection: boolean): Asker => {
-  const endpoint = endpointOf(address)
+  const endpoint = SocketAddress.make(address)
   let socket: Net.Socket | undefined
   let running: { payload: Payload.Payload; readonly done: (result: Result) => void } | undefined
 
