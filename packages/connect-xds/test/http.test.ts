@@ -77,4 +77,30 @@ describe("an HttpClient", () => {
       yield* Waiting.eventually(() => expect(backend.sessions.size).toBe(2))
     }).pipe(Effect.provide(Mesh.mesh))
   )
+
+  it.scopedLive("★ a header that cannot be sent is refused, and takes no place of the cluster's or of the hosts'", () =>
+    Effect.gen(function* () {
+      const backend = yield* server
+      const plane = yield* Mesh.ControlPlane
+      yield* plane.set({
+        ...Mesh.service("shop", backend.port),
+        routes: [Mesh.routes("shop", ["*"], Mesh.to("shop"))],
+        clusters: [Mesh.cluster("shop", { circuitBreakers: { thresholds: [{ maxRequests: 1 }] } })]
+      })
+      const client = yield* XdsHttpClient.make({
+        target: "xds:///shop",
+        anyHost: true,
+        maxHosts: 1,
+        hostIdleTime: "10 millis"
+      })
+      const get = (host: string, headers: Record<string, string> = {}) =>
+        Effect.flatMap(client.get(`http://${host}/items`, { headers }), ({ text }) => text)
+      yield* get("a.example")
+      const refused = yield* Effect.flip(get("a.example", { kind: "日本" }))
+      expect("cause" in refused ? String(refused.cause) : "").toContain("TypeError")
+      // The place of the first one is free when its stream is closed.
+      yield* Waiting.eventually(get("a.example"))
+      yield* Waiting.eventually(get("b.example"))
+    }).pipe(Effect.provide(Mesh.mesh))
+  )
 })

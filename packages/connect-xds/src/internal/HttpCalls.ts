@@ -26,7 +26,7 @@ export interface Request {
   /** Milliseconds. */
   readonly timeout: number | undefined
   readonly signal: AbortSignal
-  /** Called when the call is over. */
+  /** Called when the call is over, also where it never was one. */
   readonly onOver: () => void
 }
 
@@ -42,14 +42,13 @@ const codes: ReadonlyMap<number, Code> = new Map([
 /** Rejects with a ConnectError when there is no answer. */
 export const send = async (channel: XdsChannel, request: Request): Promise<Response> => {
   const { callHeaders: headers, onOver, path, payload, signal, timeout, waitForReady } = request
+  const header = headerOf(request)
   const call = new Call(
     channel.driver,
     channel.environment,
     { path, headers, waitForReady, timeout, signal, onOver },
     channel.servers
   )
-  // HTTP/2 has none of them (RFC 9113, 8.2.2), and the connections of HTTP/1.1 have their own.
-  const header = new Headers(Object.entries(request.headers).filter(([name]) => !hopByHop.has(name) && name !== "host"))
   const isSentAgain = payload === undefined || payload instanceof Uint8Array
   for (;;) {
     let attempt: Attempt | undefined
@@ -98,6 +97,17 @@ export const send = async (channel: XdsChannel, request: Request): Promise<Respo
     } finally {
       attempt?.release()
     }
+  }
+}
+
+/** Throws where a name or a value is none that a header can have: before there is a call, which would stay. */
+const headerOf = ({ headers, onOver }: Request): Headers => {
+  try {
+    // HTTP/2 has none of them (RFC 9113, 8.2.2), and the connections of HTTP/1.1 have their own.
+    return new Headers(Object.entries(headers).filter(([name]) => !hopByHop.has(name) && name !== "host"))
+  } catch (cause) {
+    onOver()
+    throw cause
   }
 }
 
