@@ -100,26 +100,32 @@ const clientOf = (
     const { headers } = request
     const send = (payload: Payload) =>
       Effect.uninterruptibleMask((restore) =>
-        Effect.flatMap(Effect.mapError(hold(url), failed), ({ channel, onOver }) =>
-          restore(
+        Effect.flatMap(Effect.mapError(hold(url), failed), ({ channel, onOver }) => {
+          let isBegun = false
+          return restore(
             Effect.tryPromise({
-              try: () =>
-                HttpCalls.send(channel, {
+              try: () => {
+                const callHeaders = CallHeaders.fromEntries(Object.entries(headers))
+                // From here on the call says when it is over.
+                isBegun = true
+                return HttpCalls.send(channel, {
                   method: request.method,
                   path: url.pathname,
                   query: url.search,
                   headers,
-                  callHeaders: CallHeaders.fromEntries(Object.entries(headers)),
+                  callHeaders,
                   payload,
                   waitForReady,
                   timeout: timeoutMs,
                   signal,
                   onOver
-                }),
+                })
+              },
               catch: failed
             })
-          )
-        )
+            // ★ Who is interrupted while the host opens has begun nothing.
+          ).pipe(Effect.ensuring(Effect.sync(() => (isBegun ? undefined : onOver()))))
+        })
       ).pipe(Effect.map((response) => HttpClientResponse.fromWeb(request, response)))
     const { body } = request
     switch (body._tag) {

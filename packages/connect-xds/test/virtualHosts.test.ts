@@ -10,6 +10,7 @@ import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
 import { GrpcListener, Waiting } from "@effect-xds/testing"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import * as Mesh from "./Mesh.js"
@@ -212,6 +213,24 @@ describe("virtual hosts on demand", () => {
       expect(String(refused.cause)).toContain("there are 1 hosts with requests, the most that are allowed")
       yield* Waiting.eventually(http.get("http://b.example/none"))
       yield* Waiting.eventually(() => expect(server.connections()).toBe(1))
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.scopedLive("★ a request that is interrupted while its host opens makes room for others", () => {
+    const { layer } = world((name) => Effect.succeed(host(name)))
+    return Effect.gen(function* () {
+      const server = yield* Mesh.backend({ http1: true })
+      const plane = yield* Mesh.ControlPlane
+      yield* plane.set(shop(server.port))
+      const options = { target: "xds:///shop", anyHost: true, maxHosts: 1, hostIdleTime: 0, timeoutMs: 10_000 }
+      // Where in its way it is then, nobody says: after each of its first steps.
+      for (let steps = 0; steps < 8; steps++) {
+        const http = yield* XdsHttpClient.make(options)
+        const request = yield* Effect.fork(http.get("http://a.example/none"))
+        for (let step = 0; step < steps; step++) yield* Effect.yieldNow()
+        yield* Fiber.interrupt(request)
+        yield* Waiting.eventually(http.get("http://b.example/none"))
+      }
     }).pipe(Effect.provide(layer))
   })
 })
