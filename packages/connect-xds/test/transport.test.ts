@@ -1,10 +1,11 @@
-import { Code, createClient } from "@connectrpc/connect"
+import { Code, ConnectError, createClient } from "@connectrpc/connect"
 import { XdsChannels, XdsTransport } from "@effect-xds/connect-xds"
 import { ServerReflection } from "@effect-xds/proto/grpc/reflection/v1/reflection"
 import { GrpcListener, Waiting } from "@effect-xds/testing"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import type { RouteInit } from "./Mesh.js"
@@ -312,6 +313,36 @@ describe("a Connect transport", () => {
       expect((yield* call).code).toBe(Code.Unavailable)
       expect(channel.driver.connections).toBe(0)
       yield* Waiting.eventually(() => expect(server.connections()).toBe(0))
+    }).pipe(Effect.provide(Mesh.mesh))
+  )
+
+  it.scopedLive("a call that waits to be sent again ends when the channel is closed, or it is given up", () =>
+    Effect.gen(function* () {
+      const server = yield* Mesh.backend({
+        onCheck: (service) => {
+          if (service === "") return
+          throw new ConnectError("not now", Code.Unavailable, { "grpc-retry-pushback-ms": "600000" })
+        }
+      })
+      const plane = yield* Mesh.ControlPlane
+      yield* plane.set({
+        ...Mesh.service("shop", server.port),
+        routes: [Mesh.routes("shop", ["shop"], Mesh.retried("shop"))]
+      })
+      const scope = yield* Scope.make()
+      const client = yield* Scope.extend(checker(), scope)
+      const controller = new AbortController()
+      const given = yield* Effect.fork(failure(() => client.check({ service: "a" }, { signal: controller.signal })))
+      const call = yield* Effect.fork(failure(() => client.check({ service: "b" })))
+      yield* Waiting.eventually(() => expect(server.seen).toHaveLength(2))
+      // The answers of a connection come one after another: with this one the others are there.
+      yield* portOf(client)
+      controller.abort()
+      expect((yield* Effect.timeout(Fiber.join(given), "20 seconds")).code).toBe(Code.Canceled)
+      yield* Scope.close(scope, Exit.void)
+      const closed = yield* Effect.timeout(Fiber.join(call), "20 seconds")
+      expect(closed.rawMessage).toBe("the channel was closed")
+      expect(server.seen).toHaveLength(3)
     }).pipe(Effect.provide(Mesh.mesh))
   )
 })

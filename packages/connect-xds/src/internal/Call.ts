@@ -65,6 +65,8 @@ export class Call<C extends Connection = EndpointConnection> implements Caller<C
   private sent: Sent<C> | undefined
   private failure: ConnectError | undefined
   private waiter: { readonly resolve: () => void; readonly reject: (error: ConnectError) => void } | undefined
+  /** Ends the time before another attempt. */
+  private endPause = (): void => undefined
   private isBegun = false
   private isOver = false
   private wasGivenUp = false
@@ -175,6 +177,7 @@ export class Call<C extends Connection = EndpointConnection> implements Caller<C
   onEnd({ code, message }: CallStatus): void {
     this.failure = new ConnectError(message, code === "INTERNAL" ? Code.Internal : Code.Unavailable)
     this.waiter?.reject(this.failure)
+    this.endPause()
   }
 
   private readonly draw = (n: number): number => {
@@ -224,6 +227,7 @@ export class Call<C extends Connection = EndpointConnection> implements Caller<C
     this.controller?.abort(error)
     this.onGivenUp?.(error)
     this.waiter?.reject(error)
+    this.endPause()
     if (this.isStreaming) this.over(error.code === Code.DeadlineExceeded ? "Failed" : undefined)
   }
 
@@ -236,13 +240,11 @@ export class Call<C extends Connection = EndpointConnection> implements Caller<C
 
   private pause(milliseconds: number): Promise<void> {
     return new Promise((resolve) => {
-      const done = (): void => {
+      const stop = this.environment.after(milliseconds, resolve)
+      this.endPause = () => {
         stop()
-        this.signal.removeEventListener("abort", done)
         resolve()
       }
-      const stop = this.environment.after(milliseconds, done)
-      this.signal.addEventListener("abort", done, { once: true })
     })
   }
 }
