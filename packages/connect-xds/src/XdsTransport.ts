@@ -16,6 +16,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Calls from "./internal/Calls.js"
 import * as GrpcUnary from "./internal/GrpcUnary.js"
+import * as Timeout from "./internal/Timeout.js"
 import type { TargetError } from "./Target.js"
 import { XdsChannels } from "./XdsChannels.js"
 
@@ -119,9 +120,9 @@ const transportOf = (protocol: Protocol, options: CommonTransportOptions): Trans
 /** Deadlines are kept by the calls, whose errors say what was waited for. */
 const withDeadlines = (codec: Transport, fallback: number | undefined): Transport => ({
   unary: (method, signal, timeout, header, input, values) =>
-    codec.unary(method, signal, undefined, header, input, withTimeout(values, timeout ?? fallback)),
+    codec.unary(method, signal, undefined, header, input, withTimeout(values, Timeout.of(timeout, fallback))),
   stream: (method, signal, timeout, header, input, values) =>
-    codec.stream(method, signal, undefined, header, input, withTimeout(values, timeout ?? fallback))
+    codec.stream(method, signal, undefined, header, input, withTimeout(values, Timeout.of(timeout, fallback)))
 })
 
 const withTimeout = (values: ContextValues | undefined, timeout: number | undefined): ContextValues => {

@@ -1,3 +1,4 @@
+import type { CallOptions } from "@connectrpc/connect"
 import { Code, ConnectError, createClient } from "@connectrpc/connect"
 import { XdsChannels, XdsTransport } from "@effect-xds/connect-xds"
 import { ServerReflection } from "@effect-xds/proto/grpc/reflection/v1/reflection"
@@ -97,6 +98,32 @@ describe("a Connect transport", () => {
       expect(server.seen[1]?.timeout).toBeUndefined()
     }).pipe(Effect.provide(Mesh.mesh))
   )
+
+  for (const [protocol, header, longest] of [
+    ["grpc", "grpc-timeout", "99999999S"],
+    ["connect", "connect-timeout-ms", "9999999999"]
+  ] as const) {
+    it.scopedLive(
+      `${protocol}: a timeout of 0 is none, as in Connect, and one of many years the longest there is`,
+      () =>
+        Effect.gen(function* () {
+          const server = yield* Mesh.backend()
+          const plane = yield* Mesh.ControlPlane
+          yield* plane.set(Mesh.service("shop", server.port))
+          const client = yield* checker("xds:///shop", { protocol, defaultTimeoutMs: 60_000 })
+          const sent = (options: CallOptions) =>
+            Effect.promise(async () => {
+              await client.check({}, options)
+              await Mesh.all(client.watch({ service: "1" }, options))
+              return server.seen.slice(-2).map(({ headers }) => headers.get(header))
+            })
+          for (const timeout of yield* sent({})) expect(timeout).toMatch(/^[456]\d{4}m?$/)
+          expect(yield* sent({ timeoutMs: 0 })).toEqual([null, null])
+          expect(yield* sent({ timeoutMs: -1 })).toEqual([null, null])
+          expect(yield* sent({ timeoutMs: Number.MAX_SAFE_INTEGER })).toEqual([longest, longest])
+        }).pipe(Effect.provide(Mesh.mesh))
+    )
+  }
 
   it.scopedLive("a route's max_stream_duration ends calls, also those that wait", () =>
     Effect.gen(function* () {

@@ -19,6 +19,7 @@ import * as Errors from "./Errors.js"
 import * as Exchange from "./Exchange.js"
 import * as Outcomes from "./Outcomes.js"
 import { Replay } from "./Replay.js"
+import * as Timeout from "./Timeout.js"
 
 /** Milliseconds until the caller's deadline. */
 export const timeout = createContextKey<number | undefined>(undefined, {
@@ -172,9 +173,8 @@ export class Calls {
     if (left === Number.POSITIVE_INFINITY) return
     const { timeoutHeader } = this.options
     const milliseconds = Math.max(1, Math.floor(left))
-    // The text of a gRPC timeout has at most eight digits.
-    const unit = milliseconds < 100_000_000 ? `${milliseconds}m` : `${Math.floor(milliseconds / 1_000)}S`
-    set(timeoutHeader, timeoutHeader === "grpc-timeout" ? unit : String(Math.min(milliseconds, 9_999_999_999)))
+    const isGrpc = timeoutHeader === "grpc-timeout"
+    set(timeoutHeader, isGrpc ? Timeout.ofGrpc(milliseconds) : String(Math.min(milliseconds, 9_999_999_999)))
   }
 
   /** The answers of a stream, at whose end the call is over. */

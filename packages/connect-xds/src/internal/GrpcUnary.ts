@@ -14,6 +14,7 @@ import * as Grpc from "@connectrpc/connect/protocol-grpc"
 import { waitForReady } from "./Calls.js"
 import * as Calls from "./Calls.js"
 import * as Fields from "./Fields.js"
+import * as Timeout from "./Timeout.js"
 import * as UnaryExchange from "./UnaryExchange.js"
 
 export interface Options extends Omit<CommonTransportOptions, "interceptors"> {
@@ -73,7 +74,7 @@ export const make = (options: Options): Transport["unary"] => {
   }
 
   return (method, signal, timeoutMs, header, input, values) => {
-    const timeout = timeoutMs ?? defaultTimeout
+    const timeout = Timeout.of(timeoutMs, defaultTimeout)
     const waits = (of: ContextValues | undefined): boolean => of?.get(waitForReady) ?? false
     if (interceptors.length === 0) {
       const fields = header === undefined ? plain : headersOf(header)
