@@ -56,7 +56,7 @@ export interface Options {
    * panic, outlier detection of Envoy. Health checks work in both. Default: "grpc".
    */
   readonly profile?: Profile | undefined
-  /** How long a connection to an endpoint may take, with its handshake. Default: 20 seconds. */
+  /** How long a connection to an endpoint may take, with its handshake; 24 days at most. Default: 20 seconds. */
   readonly connectTimeout?: Duration.DurationInput | undefined
   /**
    * The most connections of HTTP/1.1 of a channel to an address; more calls than that wait for one of them, but for their
@@ -149,7 +149,7 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, XdsCl
       return made
     }
     const rings = new RingStore()
-    const connectTimeout = Duration.toMillis(options.connectTimeout ?? "20 seconds")
+    const connectTimeout = Math.min(Environments.longest, Duration.toMillis(options.connectTimeout ?? "20 seconds"))
     const maxSockets = options.maxHttp1Connections ?? 256
     return {
       hostStatistics: (prefix) => Effect.sync(() => resources.hosts.statistics(prefix)),

@@ -125,6 +125,17 @@ describe("a Connect transport", () => {
     )
   }
 
+  for (const connectTimeout of ["30 days", Number.POSITIVE_INFINITY] as const) {
+    it.scopedLive(`a connection to an endpoint may take ${connectTimeout}`, () =>
+      Effect.gen(function* () {
+        const server = yield* Mesh.backend()
+        const plane = yield* Mesh.ControlPlane
+        yield* plane.set(Mesh.service("shop", server.port))
+        expect(yield* portOf(yield* checker())).toBe(server.port)
+      }).pipe(Effect.provide(Mesh.meshOf({ connectTimeout })))
+    )
+  }
+
   it.scopedLive("a route's max_stream_duration ends calls, also those that wait", () =>
     Effect.gen(function* () {
       const server = yield* Mesh.backend({

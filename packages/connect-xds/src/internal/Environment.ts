@@ -15,8 +15,8 @@ export interface Environment {
   readonly random: () => number
 }
 
-/** Node's timers are limited to 24 days. */
-const longest = 2_147_483_647
+/** The longest time of Node's timers, in milliseconds: 24 days. One that is longer fires at once. */
+export const longest = 2_147_483_647
 
 const node = (milliseconds: number, task: () => void): (() => void) => {
   const timer = setTimeout(task, Math.min(milliseconds, longest))
