@@ -75,7 +75,7 @@ export interface ChannelOptions {
    * Whether HTTP/1.1 is spoken where the cluster says so, or the server has nothing else. Default: false, only HTTP/2.
    */
   readonly http1?: boolean | undefined
-  /** What virtual hosts are chosen by, and `:authority` of calls. Default: the target without its scheme. */
+  /** What virtual hosts are chosen by, and `:authority` of calls. Default: the target without its scheme, `/` as `%2F`. */
   readonly authority?: string | undefined
 }
 

@@ -61,7 +61,9 @@ export const make = (options: Options): Effect.Effect<HttpClient.HttpClient, Tar
     if (!anyHost) {
       const channel = yield* channels.open(target, { http1: true })
       const client = clientOf(options, () => Effect.succeed({ channel, onOver: () => undefined }))
-      return HttpClient.mapRequest(client, HttpClientRequest.prependUrl(`http://${channel.target.authority}`))
+      // Of the URL its path and query alone are sent, so it only has to be one: with `%2F` in its host it is none.
+      const origin = `http://${channel.target.authority}`
+      return HttpClient.mapRequest(client, HttpClientRequest.prependUrl(URL.canParse(origin) ? origin : "http://xds"))
     }
     const open = yield* RcMap.make({
       lookup: (authority: string) => channels.open(target, { authority, http1: true }),

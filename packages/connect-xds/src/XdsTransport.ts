@@ -45,7 +45,7 @@ export interface Options extends Omit<
 > {
   /** `xds:///service`. */
   readonly target: string
-  /** What virtual hosts are chosen by, and `:authority` of calls. Default: the target without its scheme. */
+  /** What virtual hosts are chosen by, and `:authority` of calls. Default: the target without its scheme, `/` as `%2F`. */
   readonly authority?: string | undefined
   /** Default: `grpc`. */
   readonly protocol?: Protocol | undefined

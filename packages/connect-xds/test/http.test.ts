@@ -78,6 +78,20 @@ describe("an HttpClient", () => {
     }).pipe(Effect.provide(Mesh.mesh))
   )
 
+  it.scopedLive("the name of a service may have a slash", () =>
+    Effect.gen(function* () {
+      const backend = yield* server
+      const plane = yield* Mesh.ControlPlane
+      yield* plane.set({
+        ...Mesh.service("team/shop", backend.port),
+        routes: [Mesh.routes("team/shop", ["team%2Fshop"], Mesh.to("team/shop"))]
+      })
+      const client = yield* XdsHttpClient.make({ target: "xds:///team/shop" })
+      const answer = yield* client.get("/items/7", { urlParams: { color: "red" } })
+      expect(yield* answer.json).toEqual(["GET", "/items/7?color=red", "team%2Fshop", null, ""])
+    }).pipe(Effect.provide(Mesh.mesh))
+  )
+
   it.scopedLive("★ a header that cannot be sent is refused, and takes no place of the cluster's or of the hosts'", () =>
     Effect.gen(function* () {
       const backend = yield* server
