@@ -99,29 +99,26 @@ describe("a Connect transport", () => {
     }).pipe(Effect.provide(Mesh.mesh))
   )
 
-  for (const [protocol, header, longest] of [
-    ["grpc", "grpc-timeout", "99999999S"],
-    ["connect", "connect-timeout-ms", "9999999999"]
+  for (const [protocol, header] of [
+    ["grpc", "grpc-timeout"],
+    ["connect", "connect-timeout-ms"]
   ] as const) {
-    it.scopedLive(
-      `${protocol}: a timeout of 0 is none, as in Connect, and one of many years the longest there is`,
-      () =>
-        Effect.gen(function* () {
-          const server = yield* Mesh.backend()
-          const plane = yield* Mesh.ControlPlane
-          yield* plane.set(Mesh.service("shop", server.port))
-          const client = yield* checker("xds:///shop", { protocol, defaultTimeoutMs: 60_000 })
-          const sent = (options: CallOptions) =>
-            Effect.promise(async () => {
-              await client.check({}, options)
-              await Mesh.all(client.watch({ service: "1" }, options))
-              return server.seen.slice(-2).map(({ headers }) => headers.get(header))
-            })
-          for (const timeout of yield* sent({})) expect(timeout).toMatch(/^[456]\d{4}m?$/)
-          expect(yield* sent({ timeoutMs: 0 })).toEqual([null, null])
-          expect(yield* sent({ timeoutMs: -1 })).toEqual([null, null])
-          expect(yield* sent({ timeoutMs: Number.MAX_SAFE_INTEGER })).toEqual([longest, longest])
-        }).pipe(Effect.provide(Mesh.mesh))
+    it.scopedLive(`${protocol}: a timeout of 0 is none, as in Connect`, () =>
+      Effect.gen(function* () {
+        const server = yield* Mesh.backend()
+        const plane = yield* Mesh.ControlPlane
+        yield* plane.set(Mesh.service("shop", server.port))
+        const client = yield* checker("xds:///shop", { protocol, defaultTimeoutMs: 60_000 })
+        const sent = (options: CallOptions) =>
+          Effect.promise(async () => {
+            await client.check({}, options)
+            await Mesh.all(client.watch({ service: "1" }, options))
+            return server.seen.slice(-2).map(({ headers }) => headers.get(header))
+          })
+        for (const timeout of yield* sent({})) expect(timeout).toMatch(/^[456]\d{4}m?$/)
+        expect(yield* sent({ timeoutMs: 0 })).toEqual([null, null])
+        expect(yield* sent({ timeoutMs: -1 })).toEqual([null, null])
+      }).pipe(Effect.provide(Mesh.mesh))
     )
   }
 
