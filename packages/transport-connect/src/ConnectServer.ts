@@ -49,7 +49,8 @@ export type TlsOptions = ServerTls.TlsOptions
 export type HttpServer = Mounting.HttpServer
 
 /**
- * Pings, which detect connections that were lost silently.
+ * Pings, which detect connections that were lost silently. A connection that is over, but left open by its client, is
+ * closed after one or two intervals.
  *
  * @since 0.1.0
  */

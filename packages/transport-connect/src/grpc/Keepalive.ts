@@ -1,4 +1,4 @@
-/** HTTP/2 pings, which detect a connection that was lost silently. */
+/** HTTP/2 pings, which detect a connection that was lost silently, and one that its peer leaves open after its end. */
 import type { Http2Session } from "node:http2"
 import type { Socket } from "node:net"
 
@@ -41,11 +41,21 @@ export const start = (
         onLost(`no answer to a ping in ${timeout} ms`)
         // Node 20 may never return from destroy() within a stream's event; from a timer, as here, it does.
         session.destroy()
+        // Node would first wait until the peer has read everything, which it does not.
+        socket?.destroy()
       }
     }, timeout / parts)
   }
+  /** The session was over an interval ago. */
+  let over = false
   const pings = setInterval(() => {
-    if (waiting !== undefined || session.destroyed || isWanted?.() === false) return
+    if (session.destroyed) {
+      // Node waits for ever until the peer has read everything and has closed its side, too. An interval is enough.
+      if (over) socket?.destroy()
+      over = true
+      return
+    }
+    if (waiting !== undefined || isWanted?.() === false) return
     wait(parts, (socket ?? session.socket).bytesRead)
     // A ping that Node does not send, because too many are unanswered, is no answer.
     session.ping((error) => {

@@ -59,6 +59,7 @@ interface Http1Connection {
 interface OpenSession {
   /** The address of its client. */
   readonly host: string
+  readonly socket: Net.Socket
   /** How many streams are open. */
   streams: number
 }
@@ -347,11 +348,12 @@ export class Connections {
     const socket = this.#joining?.socket ?? session.socket
     const peer = this.application.peerOf(session, socket)
     const host = socket.remoteAddress ?? "unknown"
-    this.#sessions.set(session, { host, streams: 0 })
+    const open: OpenSession = { host, socket, streams: 0 }
+    this.#sessions.set(session, open)
     session.setLocalWindowSize(connectionWindow)
     if (this.#joining?.greeted !== undefined) session.once("remoteSettings", this.#joining.greeted)
     if (this.#closing) session.close()
-    else this.#setIdle(session, host)
+    else this.#setIdle(session, open)
     this.log.debug("connection opened", { peer: peer.address, protocol: "HTTP/2" })
     const { interval, timeout } = this.limits.keepalive
     const stopPings = Keepalive.start(session, {
@@ -369,7 +371,7 @@ export class Connections {
   }
 
   /** Marks a session without streams as idle. */
-  #setIdle(session: Http2.Http2Session, host: string): void {
+  #setIdle(session: Http2.Http2Session, { host, socket }: OpenSession): void {
     if (session.destroyed || session.closed) return
     this.#idleSessions.add(session, host, () => {
       this.log.debug("connection closed for a newcomer, or because no stream was open on it for long", {
@@ -377,7 +379,11 @@ export class Connections {
       })
       // Sends GOAWAY without waiting; in a turn of its own, see `closeSoon`.
       session.close()
-      setImmediate(() => session.destroy())
+      setImmediate(() => {
+        session.destroy()
+        // Node then waits for the peer to close its side, too, and a newcomer for the place. What was sent still arrives.
+        setImmediate(() => socket.destroy())
+      })
     })
   }
 
@@ -389,7 +395,7 @@ export class Connections {
     open.streams++
     stream.once("close", () => {
       open.streams--
-      if (open.streams === 0 && !this.#closing && this.#sessions.has(session)) this.#setIdle(session, open.host)
+      if (open.streams === 0 && !this.#closing && this.#sessions.has(session)) this.#setIdle(session, open)
     })
   }
 
