@@ -1,7 +1,8 @@
 import { eventually, until } from "@effect-xds/testing/Waiting"
 import { ConnectServerMetrics } from "@effect-xds/transport-connect"
 import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
-import { describe, expect, it } from "@effect/vitest"
+import { Inflater } from "@effect-xds/transport-node/Inflater"
+import { describe, expect, it, vi } from "@effect/vitest"
 import { Effect, Metric } from "effect"
 import * as Http2 from "node:http2"
 import * as Net from "node:net"
@@ -356,6 +357,31 @@ describe("requests", () => {
       yield* eventually(() => expect(order.length).toBeGreaterThanOrEqual(5))
       expect(order[0]).toBe("small")
       expect(order.filter((type) => type === "large").length + order.filter((type) => type === "").length).toBe(4)
+    })
+  )
+
+  it.scopedLive("that wait to be inflated are given up with their streams, so that no newcomer waits for them", () =>
+    Effect.gen(function* () {
+      const inflate = yield* Effect.acquireRelease(
+        Effect.sync(() => vi.spyOn(Inflater.prototype, "inflate")),
+        (spy) => Effect.sync(() => spy.mockRestore())
+      )
+      const waiting = (): ReadonlyArray<number> =>
+        inflate.mock.contexts.map((inflater) => (inflater instanceof Inflater ? inflater.size : Number.NaN))
+      const { port, streams } = yield* serve()
+      const attacker = yield* session(port)
+      const bomb = frame(gzipSync(Buffer.alloc(4 * 1024 * 1024 - 100, Buffer.from([0x7a, 0]))), 1)
+      for (let number = 0; number < 100; number++) {
+        const call = Http2Client.open(attacker, { ":path": deltaPath, "grpc-encoding": "gzip" })
+        call.stream.write(bomb)
+      }
+      yield* eventually(() => expect(waiting().length).toBe(100))
+      setImmediate(() => attacker.destroy())
+      yield* eventually(() => expect(streams.filter(({ ends }) => ends.length === 1).length).toBe(100))
+      // Two are being inflated, at most.
+      expect(waiting()[0]).toBeLessThanOrEqual(2)
+      const requests = streams.map((stream) => stream.requests.length).reduce((sum, count) => sum + count)
+      expect(requests).toBeLessThan(100)
     })
   )
 

@@ -76,14 +76,15 @@ const smallOutput = 65_536
  */
 export class Inflater {
   #running = 0
-  readonly #waiting: Array<() => void> = []
+  /** What starts those that wait, in order. */
+  readonly #waiting = new Set<() => void>()
 
   /** `maxBytes`: the largest inflated message. */
   constructor(private readonly maxBytes: number) {}
 
   /** Messages that are being inflated or wait. */
   get size(): number {
-    return this.#running + this.#waiting.length
+    return this.#running + this.#waiting.size
   }
 
   /** Inflates a small message at once; `undefined` if it may be large. */
@@ -93,17 +94,20 @@ export class Inflater {
     return Either.isLeft(inflated) && inflated.left.reason === "TooLarge" ? undefined : inflated
   }
 
-  /** Inflates any message, later. */
-  inflate(message: Uint8Array, onInflated: (result: Inflated) => void): void {
+  /** Inflates any message, later. The result gives it up if it still waits: then `onInflated` is never called. */
+  inflate(message: Uint8Array, onInflated: (result: Inflated) => void): () => void {
     const start = (): void => {
+      this.#waiting.delete(start)
       this.#running++
       inflate(message, this.maxBytes, (result) => {
         this.#running--
-        this.#waiting.shift()?.()
+        const [next] = this.#waiting
+        next?.()
         onInflated(result)
       })
     }
     if (this.#running < most) start()
-    else this.#waiting.push(start)
+    else this.#waiting.add(start)
+    return () => void this.#waiting.delete(start)
   }
 }

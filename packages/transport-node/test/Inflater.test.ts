@@ -51,3 +51,25 @@ it.effect("an Inflater takes small messages at once, and of the others two at a 
     expect(sizes.toSorted()).toEqual([100, 800_000, 900_000, "TooLarge"])
   })
 )
+
+it.effect(
+  "an Inflater gives up a message that waits, and goes on with the next; one that is being inflated has its end",
+  () =>
+    Effect.gen(function* () {
+      const inflater = new Inflater.Inflater(1_000_000)
+      const sizes: Array<number> = []
+      const inflate = (size: number) =>
+        inflater.inflate(zeros(size), (result) => {
+          sizes.push(Either.isRight(result) ? result.right.length : -1)
+        })
+      const giveUp = [900_000, 800_000, 700_000, 600_000, 500_000].map(inflate)
+      expect(inflater.size).toBe(5)
+      giveUp[2]?.()
+      giveUp[3]?.()
+      expect(inflater.size).toBe(3)
+      giveUp[0]?.()
+      expect(inflater.size).toBe(3)
+      yield* eventually(() => expect(inflater.size).toBe(0))
+      expect(sizes.toSorted()).toEqual([500_000, 800_000, 900_000])
+    })
+)

@@ -137,6 +137,8 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
   #unreadBytes = 0
   /** Bytes of the message being inflated or read. */
   #workingBytes = 0
+  /** Gives up a message that waits to be inflated. */
+  #stopInflating: (() => void) | undefined
   /** The stream is paused: bytes wait in its window. */
   #paused = false
   /** The client ended its side. */
@@ -265,6 +267,8 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     this.#unread = []
     this.#unreadBytes = 0
     this.#workingBytes = 0
+    this.#stopInflating?.()
+    this.#stopInflating = undefined
     this.#paused = false
     this.shared.held.delete(this)
     this.shared.calls.delete(this)
@@ -506,7 +510,8 @@ export class GrpcStream implements ServerTransport.AcceptedStream, Holder {
     }
     this.#reading = true
     this.#workingBytes = message.length
-    inflater.inflate(message, (result) => {
+    this.#stopInflating = inflater.inflate(message, (result) => {
+      this.#stopInflating = undefined
       this.#reading = false
       if (!this.#open) return
       if (Either.isLeft(result)) return this.#notInflated(result.left)
