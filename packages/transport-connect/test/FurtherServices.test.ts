@@ -222,6 +222,31 @@ describe("an interceptor", () => {
       })
   )
 
+  it.scopedLive.each(["application/grpc", "application/grpc-web+proto"])(
+    "that knows better who the peer is gives the address whose streams are limited, %s",
+    (contentType) =>
+      Effect.gen(function* () {
+        const proxied: Interceptor = (call) =>
+          Effect.succeed({ ...call, peer: { ...call.peer, address: `${call.headers["x-real-ip"] ?? ""}:1` } })
+        const { port, streams } = yield* serve({ maxStreamsPerPeer: 2, interceptors: [proxied] }, answering)
+        const session = yield* Http2Client.connect(port)
+        const open = (address: string) =>
+          Http2Client.open(session, { "content-type": contentType, "x-real-ip": address })
+        for (const address of ["1.1.1.1", "2.2.2.2", "1.1.1.1", "2.2.2.2"]) {
+          const before = streams.length
+          open(address)
+          yield* eventually(() => expect(streams.length).toBe(before + 1))
+        }
+        const refused = open("1.1.1.1")
+        refused.stream.end()
+        const trailers = yield* wait(refused.closed)
+        if (contentType === "application/grpc") expect(trailers["grpc-status"]).toBe("8")
+        else expect(Buffer.concat(refused.chunks).toString()).toContain("grpc-status: 8")
+        expect(streams.length).toBe(4)
+        expect(streams.flatMap(({ ends }) => ends)).toEqual([])
+      })
+  )
+
   it.scopedLive("that throws, lies or never ends fails its own call only", () =>
     Effect.gen(function* () {
       const never = yield* Deferred.make<never>()

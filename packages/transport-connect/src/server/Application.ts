@@ -199,6 +199,9 @@ export class Application {
       if (stream.destroyed || stream.closed) return
       if (Either.isLeft(outcome)) return refused("refused by an interceptor", outcome.left)
       const call = outcome.right
+      // An interceptor may know better who the peer is.
+      const refusal = calls.refusal(call.peer)
+      if (refusal !== undefined) return refused(refusal.reason, refusal.status)
       new GrpcStream(this.#shared, stream, path, encoding, method, call.peer, readPause, call.headers).start()
     })
     stream.on("error", () => undefined)

@@ -51,7 +51,10 @@ export interface AppOptions {
    * The most open streams and calls of all clients; further ones are refused with RESOURCE_EXHAUSTED. Default 50 000.
    */
   readonly maxStreams?: number | undefined
-  /** The most open streams and calls from one IP address. Default: as `maxStreams`. */
+  /**
+   * The most open streams and calls from one IP address; it may be one that an interceptor gives. Default: as
+   * `maxStreams`.
+   */
   readonly maxStreamsPerPeer?: number | undefined
   /**
    * Bytes in a stream's buffer from which `write` reports no credit. Default and minimum is Node's own value, 16 384
