@@ -357,7 +357,8 @@ export const make = (shared: Shared, further: FurtherServices): Serve => {
     incoming: Incoming,
     universal: UniversalServerRequest,
     response: HttpResponse,
-    hasStarted: () => boolean
+    hasStarted: () => boolean,
+    answerPlainly: (status: number, text: string) => void
   ): Promise<void> => {
     const { method, path, peer, unary } = incoming
     const contentType = universal.header.get("content-type") ?? ""
@@ -365,7 +366,7 @@ export const make = (shared: Shared, further: FurtherServices): Serve => {
     if (handler?.supportedContentType(contentType) !== true || /^application\/grpc-web-text/.test(contentType)) {
       const reason = `${path} is not served with content type ${contentType === "" ? "(none)" : contentType}`
       shared.onRefused(path, peer, "unsupported content type", reason)
-      return plain(response, 415, reason)
+      return answerPlainly(415, reason)
     }
     if (response instanceof Http2.Http2ServerResponse) {
       if (isStreaming(contentType) && unary !== true) {
@@ -394,26 +395,33 @@ export const make = (shared: Shared, further: FurtherServices): Serve => {
     request.on("error", ignore)
     response.on("error", ignore)
     const { method, path, peer, headers, refusal, unary } = incoming
-    if (unary === undefined) {
-      const reason = `${path} is not a method of this server`
-      shared.onRefused(path, peer, "unknown method", reason)
-      return plain(response, 404, reason)
-    }
-    if (request.method !== "POST") {
-      const reason = `${path} is served with POST, not ${request.method ?? "nothing"}`
-      shared.onRefused(path, peer, "not POST", reason)
-      return plain(response, 405, reason, { allow: "POST" })
-    }
     const { destroy, onEnd } = lifetime(request, response, shared.shutdownGrace)
-    let started = false
-    // Until its request has arrived, a unary call is not counted; so that time is limited.
+    // Until it begins, a call is not counted; so that time is limited. One with a single request begins when that has
+    // arrived.
     const onTimeout = (): void => {
       const reason = `the request did not arrive within ${shared.requestTimeout} ms`
       shared.onRefused(path, peer, "request timeout", reason)
       destroy()
     }
-    const timer = unary ? setTimeout(onTimeout, shared.requestTimeout) : undefined
+    const timer = setTimeout(onTimeout, shared.requestTimeout)
     response.once("close", () => clearTimeout(timer))
+    /** Answers in place of a call. That is not counted either, so the client has little time to read it. */
+    const answerPlainly = (status: number, text: string, headers?: Record<string, string>): void => {
+      clearTimeout(timer)
+      plain(response, status, text, headers)
+      onEnd()
+    }
+    if (unary === undefined) {
+      const reason = `${path} is not a method of this server`
+      shared.onRefused(path, peer, "unknown method", reason)
+      return answerPlainly(404, reason)
+    }
+    if (request.method !== "POST") {
+      const reason = `${path} is served with POST, not ${request.method ?? "nothing"}`
+      shared.onRefused(path, peer, "not POST", reason)
+      return answerPlainly(405, reason, { allow: "POST" })
+    }
+    let started = false
     const onStart = (): void => {
       started = true
       clearTimeout(timer)
@@ -435,7 +443,7 @@ export const make = (shared: Shared, further: FurtherServices): Serve => {
       universal = universalRequestFromNodeRequest(request, response, undefined, values)
     } catch {
       shared.onRefused(path, peer, "malformed message", "the host of the request is missing or malformed")
-      return plain(response, 400, "the host of the request is missing or malformed")
+      return answerPlainly(400, "the host of the request is missing or malformed")
     }
     let over = false
     const holder: Holder = {
@@ -454,7 +462,7 @@ export const make = (shared: Shared, further: FurtherServices): Serve => {
     const prepare = prepared(universal, incoming, (bytes) => {
       if (!over) shared.held.set(holder, bytes)
     })
-    call(incoming, prepare, response, () => started).catch((cause: unknown) => {
+    call(incoming, prepare, response, () => started, answerPlainly).catch((cause: unknown) => {
       // An aborted call ends here, too.
       if (!universal.signal.aborted) shared.onDefect(path, peer, cause)
       destroy()

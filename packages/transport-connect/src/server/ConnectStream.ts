@@ -70,6 +70,8 @@ export const admit = ({ calls, onRefused }: Shared, call: Call): void => {
       ? calls.refusal(call.peer)
       : { reason: "refused by an interceptor", status: call.refusal }
   if (refusal === undefined) return
+  // It is not counted, so the client has little time to read the answer.
+  call.onEnd()
   onRefused(call.path, call.peer, refusal.reason, refusal.status.message)
   throw toError(refusal.status)
 }

@@ -38,7 +38,7 @@ export interface Shared {
   /** The limit for JSON values in such requests. */
   readonly maxJsonValues: number
   readonly writeBufferBytes: number
-  /** Milliseconds within which the request of a unary call must arrive. */
+  /** Milliseconds within which a call must begin: the request of one that takes a single one must have arrived. */
   readonly requestTimeout: number
   /** Whether server reflection is served. */
   readonly reflection: boolean

@@ -67,7 +67,10 @@ export interface AppOptions {
    * process has no WebAssembly (`node --jitless`) or no address space for it. Default 33 554 432.
    */
   readonly knownVersionsBytes?: number | undefined
-  /** How long the request of a unary call may take to arrive. Default: 10 seconds. */
+  /**
+   * How long the request of a call with a single one may take to arrive: of a unary call, or a stream of responses only.
+   * Default: 10 seconds.
+   */
   readonly requestTimeout?: Duration.DurationInput | undefined
   /** How long clients may read the end of their streams before these are destroyed. Default: 5 seconds. */
   readonly shutdownGrace?: Duration.DurationInput | undefined
