@@ -8,10 +8,12 @@ import { Effect } from "effect"
 import { X509Certificate } from "node:crypto"
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import * as Https from "node:https"
+import * as Net from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Tls from "node:tls"
 import * as GrpcClient from "./GrpcClient.js"
+import * as Http2Client from "./Http2Client.js"
 import { answering, request, serve } from "./RecordingServer.js"
 
 const wait = <A>(promise: Promise<A>) => Effect.promise(() => promise)
@@ -114,6 +116,84 @@ describe("TLS", () => {
         ).end("{}")
       })
       expect(status).toBe(200)
+    })
+  )
+
+  /** Connects from this port of the client's, or any. */
+  const from = (port: number, localPort: number | undefined, host = "127.0.0.1") =>
+    Effect.acquireRelease(
+      Effect.async<Net.Socket>((resume) => {
+        const socket = Net.connect({ host, port, localAddress: "127.0.0.1", localPort })
+        socket.on("error", () => undefined)
+        socket.once("connect", () => resume(Effect.succeed(socket)))
+      }),
+      (socket) => Effect.sync(() => socket.destroy())
+    )
+
+  /** Opens a stream on a connection, and waits for the server's headers. */
+  const streamOn = (socket: Net.Socket) =>
+    Effect.gen(function* () {
+      const options = { socket, servername: "localhost", ca: authority.cert, ALPNProtocols: ["h2"] }
+      const session = yield* Http2Client.connect(0, { createConnection: () => Tls.connect(options) })
+      const call = Http2Client.open(session)
+      yield* wait(call.headers)
+      return call.stream
+    })
+
+  /** Waits until a connection that comes now is dropped, in its handshake or after it: the time of earlier ones is over, too. */
+  const dropped = (port: number, ALPNProtocols: ReadonlyArray<string> | undefined) =>
+    Effect.gen(function* () {
+      const raw = yield* from(port, undefined)
+      if (ALPNProtocols === undefined) raw.resume()
+      else {
+        const socket = Tls.connect({
+          socket: raw,
+          servername: "localhost",
+          ca: authority.cert,
+          ALPNProtocols: [...ALPNProtocols]
+        })
+        socket.on("error", () => undefined)
+        yield* Effect.async<void>((resume) => void socket.once("secureConnect", () => resume(Effect.void)))
+        socket.resume()
+      }
+      yield* eventually(() => expect(raw.closed).toBe(true))
+    })
+
+  it.scopedLive("drops who says nothing, in the handshake or after it", () =>
+    Effect.gen(function* () {
+      const { port, streams } = yield* serve({ tls, handshakeTimeout: 300 })
+      const stream = yield* streamOn(yield* from(port, undefined))
+      for (const protocols of [undefined, ["h2"], ["http/1.1"]]) yield* dropped(port, protocols)
+      expect(stream.closed).toBe(false)
+      expect(streams[0]?.ends).toEqual([])
+    })
+  )
+
+  it.scopedLive("tells connections from one port of a client to two addresses apart", () =>
+    Effect.gen(function* () {
+      const { port, streams } = yield* serve({ tls, host: "0.0.0.0", handshakeTimeout: 500 })
+      const first = yield* from(port, undefined)
+      // Both before either handshake.
+      const second = yield* from(port, first.localPort, "127.0.0.2")
+      yield* streamOn(first)
+      yield* streamOn(second)
+      yield* dropped(port, undefined)
+      expect(streams.map(({ ends }) => ends)).toEqual([[], []])
+    })
+  )
+
+  it.scopedLive("does not take the end of a connection for that of a later one from the same port", () =>
+    Effect.gen(function* () {
+      const { port, streams } = yield* serve({ tls, handshakeTimeout: 500 })
+      const first = yield* from(port, undefined)
+      yield* streamOn(first)
+      const { localPort } = first
+      // The server sees the end and the newcomer in one turn.
+      first.resetAndDestroy()
+      yield* streamOn(yield* from(port, localPort))
+      yield* eventually(() => expect(streams.map(({ ends }) => ends.length)).toEqual([1, 0]))
+      yield* dropped(port, undefined)
+      expect(streams[1]?.ends).toEqual([])
     })
   )
 

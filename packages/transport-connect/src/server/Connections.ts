@@ -45,8 +45,9 @@ const preface = Buffer.from("PRI")
 /** The error of `node:http2` for other first bytes: NGHTTP2_ERR_BAD_CLIENT_MAGIC. */
 const isNoPreface = (error: Error): boolean => Reflect.get(error, "errno") === -903
 
-/** The remote end of a connection, which a TLS socket and its TCP socket share. */
-const endOf = ({ remoteAddress, remotePort }: Net.Socket): string => `${remoteAddress ?? ""} ${remotePort ?? 0}`
+/** Both ends of a connection, which a TLS socket and its TCP socket share, and no other open connection has. */
+const endsOf = ({ localAddress, localPort, remoteAddress, remotePort }: Net.Socket): string =>
+  `${remoteAddress ?? ""} ${remotePort ?? 0} ${localAddress ?? ""} ${localPort ?? 0}`
 
 /** Why a client is disconnected that speaks another protocol, for the log: it cannot be told. */
 const notHttp2 = "it does not speak HTTP/2, and this server speaks nothing else: see the option http1"
@@ -67,7 +68,7 @@ interface OpenSession {
 export class Connections {
   /** Open connections with their addresses. */
   readonly #sockets = new Map<Net.Socket, string>()
-  /** TLS connections by remote end: called after the handshake. */
+  /** TLS connections in their handshake, by their ends: called when the first bytes after it have come. */
   readonly #handshakes = new Map<string, () => void>()
   /** Idle sockets, oldest first: before their first bytes, and HTTP/1.1 between requests. */
   readonly #idle = new Set<Net.Socket>()
@@ -138,9 +139,13 @@ export class Connections {
         socket.setNoDelay(true)
         if (!this.#admit(socket)) return
         // The timeout covers the handshake; until it is over the connection is idle.
-        const key = endOf(socket)
-        this.#handshakes.set(key, this.#expectBytes(socket))
-        socket.once("close", () => this.#handshakes.delete(key))
+        const ends = endsOf(socket)
+        const expected = this.#expectBytes(socket)
+        this.#handshakes.set(ends, expected)
+        socket.once("close", () => {
+          // A client that was cut off may come again from the same port before its end is seen here.
+          if (this.#handshakes.get(ends) === expected) this.#handshakes.delete(ends)
+        })
       })
       listener.on("secureConnection", this.#onSecure)
       listener.on("tlsClientError", (error, socket) => {
@@ -266,12 +271,12 @@ export class Connections {
         seen = bytes
         return
       }
-      expected()
       socket.removeListener("data", onData)
       socket.pause()
       socket.unshift(bytes)
-      if (http2) this.#onHttp2(socket)
-      else this.#onHttp1(socket)
+      if (http2) return this.#onHttp2(socket, expected)
+      expected()
+      this.#onHttp1(socket)
     }
     socket.on("data", onData)
   }
@@ -284,8 +289,11 @@ export class Connections {
   readonly #onSecure = (socket: Tls.TLSSocket): void => {
     // The TCP socket below it is tracked.
     socket.on("error", () => undefined)
-    this.#handshakes.get(endOf(socket))?.()
-    if (socket.alpnProtocol === "h2") return this.#onHttp2(socket)
+    const ends = endsOf(socket)
+    const expected = this.#handshakes.get(ends)
+    this.#handshakes.delete(ends)
+    if (socket.alpnProtocol === "h2") return this.#onHttp2(socket, expected)
+    expected?.()
     if (this.http1) return this.#onHttp1(socket)
     this.log.warn("connection refused", { peer: this.#peerOf(socket).address, reason: notHttp2 })
     socket.destroy()
@@ -307,7 +315,7 @@ export class Connections {
     return stop
   }
 
-  #onHttp2(socket: Net.Socket, greeted?: () => void): void {
+  #onHttp2(socket: Net.Socket, greeted: (() => void) | undefined): void {
     this.#joining = { socket, greeted }
     this.#http2.emit("connection", socket)
     this.#joining = undefined
