@@ -105,7 +105,7 @@ export interface Options extends Settings.AppOptions, ListenAddress.Options {
   readonly keepalive?: KeepaliveOptions | undefined
   /**
    * How long a new connection may take for its TLS handshake and first bytes (of HTTP/2 its settings, too), and
-   * HTTP/1.1 for a request; also the request of a call, unless `requestTimeout` is set. Default: 10 seconds.
+   * HTTP/1.1 for the head of a request; also the request of a call, unless `requestTimeout` is set. Default: 10 seconds.
    */
   readonly handshakeTimeout?: Duration.DurationInput | undefined
 }

@@ -54,7 +54,7 @@ const notHttp2 = "it does not speak HTTP/2, and this server speaks nothing else:
 
 interface Http1Connection {
   readonly peer: ServerTransport.Peer
-  readonly onRequest: (request: Http1.IncomingMessage, response: Http1.ServerResponse) => void
+  readonly onRequest: (response: Http1.ServerResponse) => void
 }
 
 interface OpenSession {
@@ -324,16 +324,18 @@ export class Connections {
   #onHttp1(socket: Net.Socket): void {
     const peer = this.#peerOf(socket)
     this.log.debug("connection opened", { peer: peer.address, protocol: "HTTP/1.1" })
-    // A connection must send a whole request in time; single bytes do not extend it.
+    // The head of a request must come in time; single bytes do not extend it. Then the call has its own limits.
     let requested = this.#expectBytes(socket)
+    /** Requests that are not answered: the next one may come before that. */
+    let open = 0
     this.#http1Connections.set(socket, {
       peer,
-      onRequest: (request, response) => {
-        this.#idle.delete(socket)
-        const arrived = requested
-        request.once("end", arrived)
+      onRequest: (response) => {
+        requested()
+        open++
         response.once("close", () => {
-          arrived()
+          open--
+          if (open > 0) return
           if (this.#closing) socket.destroySoon()
           else if (!socket.destroyed) requested = this.#expectBytes(socket)
         })
@@ -346,7 +348,7 @@ export class Connections {
   readonly #onHttp1Request = (request: Http1.IncomingMessage, response: Http1.ServerResponse): void => {
     this.application.beginTurn()
     const connection = this.#http1Connections.get(request.socket)
-    connection?.onRequest(request, response)
+    connection?.onRequest(response)
     this.application.onRequest(request, response, connection?.peer ?? this.#peerOf(request.socket))
   }
 
