@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { eventually } from "@effect-xds/testing/Waiting"
-import { Effect } from "effect"
+import { Deferred, Effect } from "effect"
 import { once } from "node:events"
 import type * as Http2 from "node:http2"
 import * as Net from "node:net"
@@ -103,6 +103,23 @@ describe("keepalive", () => {
       clearInterval(sending)
       yield* eventually(() => expect(pings.lost).toEqual(["no answer to a ping in 400 ms"]))
       yield* eventually(() => expect(session.destroyed).toBe(true))
+    })
+  )
+
+  it.scopedLive("who is lost is not waited for: what was sent to it is dropped at once", () =>
+    Effect.gen(function* () {
+      const { port } = yield* silent
+      const socket = Net.connect(port, "127.0.0.1")
+      const session = yield* Http2Client.connect(0, { createConnection: () => socket })
+      yield* Effect.promise(() => once(session, "remoteSettings"))
+      const lost = yield* Deferred.make<boolean>()
+      const onLost = (): void =>
+        queueMicrotask(() => Deferred.unsafeDone(lost, Effect.succeed(session.destroyed && socket.destroyed)))
+      yield* Effect.acquireRelease(
+        Effect.sync(() => Keepalive.start(session, { interval: 20, timeout: 100, socket, onLost })),
+        (stop) => Effect.sync(stop)
+      )
+      expect(yield* Deferred.await(lost)).toBe(true)
     })
   )
 })
