@@ -64,6 +64,11 @@ export class Attempt {
     else this.stream.once("close", closed)
   }
 
+  /** It failed, or nothing more is to come of it: its stream is reset, if it is not closed. */
+  cancel(): void {
+    if (this.stream?.closed === false) this.stream.close(constants.NGHTTP2_CANCEL)
+  }
+
   /** It is over, or has its stream. */
   release(): void {
     if (!this.isReserved) return

@@ -157,6 +157,8 @@ export class Calls {
           isRefused: attempt.isRefused,
           pushback: error.metadata.get("grpc-retry-pushback-ms") ?? undefined
         }
+        // ★ A codec that fails aborts its own signal, which reaches the stream no more when the call has a deadline.
+        attempt.cancel()
         if (!(await call.again(failure))) {
           call.over(asked.signal?.aborted === true ? undefined : "Failed")
           throw call.ended ?? error
@@ -190,6 +192,7 @@ export class Calls {
               return result
             } catch (cause) {
               const error = Errors.of(cause, call, attempt)
+              attempt.cancel()
               call.over("Failed")
               throw error
             }
