@@ -205,9 +205,30 @@ describe("HTTP/1.1", () => {
       yield* Waiting.eventually(() => expect(server.connections()).toBe(0))
     }).pipe(Effect.provide(Mesh.mesh))
   )
+
+  it.scopedLive("nothing is sent when a channel is closed: calls that wait for a connection end with it", () =>
+    Effect.gen(function* () {
+      const server = yield* Mesh.backend({ http1: true, onCheck: () => new Promise(() => undefined) })
+      const plane = yield* Mesh.ControlPlane
+      yield* plane.set(Mesh.service("shop", server.port))
+      const scope = yield* Scope.make()
+      const client = yield* Scope.extend(connect(), scope)
+      const calls = yield* Effect.fork(
+        Effect.all(
+          Array.from({ length: 4 }, () => failure(() => client.check({}, { timeoutMs: 10_000 }))),
+          { concurrency: 4 }
+        )
+      )
+      yield* Waiting.eventually(() => expect(server.seen).toHaveLength(1))
+      yield* Scope.close(scope, Exit.void)
+      expect((yield* calls).map(({ code }) => code)).toEqual(Array.from({ length: 4 }, () => Code.Unavailable))
+      yield* Waiting.eventually(() => expect(server.connections()).toBe(0))
+      expect(server.seen).toHaveLength(1)
+    }).pipe(Effect.provide(Mesh.meshOf({ maxHttp1Connections: 1 })))
+  )
 })
 
-/** Tells method, path and body; `/early` answers before it has read what it is sent, `/slow` in two parts. */
+/** Tells method, path and body; `/early` answers before it has read what it is sent, `/600` without an end. */
 const plain = Effect.acquireRelease(
   Effect.promise(async () => {
     const sockets = new Set<Socket>()

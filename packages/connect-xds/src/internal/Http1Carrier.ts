@@ -64,7 +64,7 @@ export class Http1Carrier implements Carrier {
   }
 
   open(headers: OutgoingHttpHeaders): Http1Stream {
-    if (this.isEnded) throw new Error("the connection was closed")
+    if (this.isClosing) throw new Error("the connection was closed")
     const stream = new Http1Stream(headers, () => this.onClosed(stream))
     if (this.going.size < this.maxSockets) this.start(stream)
     else this.waiting.add(stream)
@@ -81,6 +81,9 @@ export class Http1Carrier implements Carrier {
   destroy(reason: string): void {
     this.isClosing = true
     const error = new Error(reason)
+    // ★ First: else each that ends makes room for one of them, which would dial again.
+    for (const stream of this.waiting) stream.fail(error)
+    this.waiting.clear()
     for (const end of this.dials) end()
     for (const socket of this.sockets) socket.destroy(error)
     this.endIfIdle()

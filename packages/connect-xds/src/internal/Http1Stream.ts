@@ -63,10 +63,16 @@ export class Http1Stream extends EventEmitter implements CallStream {
       for (const write of this.pending) write(request)
     } catch (error) {
       // As a header that cannot be sent.
-      this.onError(error instanceof Error ? error : new Error(String(error)))
-      setImmediate(() => this.onClose())
+      this.fail(error instanceof Error ? error : new Error(String(error)))
     }
     this.pending = []
+  }
+
+  /** Ends one that was not sent. */
+  fail(error: Error): void {
+    // ★ First: without a listener yet, that it tells the error throws, and it would keep its place for ever.
+    setImmediate(() => this.onClose())
+    this.onError(error)
   }
 
   write(chunk: Uint8Array, done: (error?: Error | null) => void): void {
