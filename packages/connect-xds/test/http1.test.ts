@@ -236,6 +236,7 @@ const plain = Effect.acquireRelease(
     const http = Http.createServer((request, response) => {
       seen.push(`${request.method} ${request.url}`)
       if (request.url === "/early") return void response.writeHead(413).end("too much")
+      if (request.url === "/600") return void request.socket.write("HTTP/1.1 600 Odd\r\ncontent-length: 9\r\n\r\nodd")
       if (request.url === "/none") return void response.writeHead(204).end()
       // The connection goes as an idle one would, while the request is on its way.
       if (request.url === "/cut" && seen.filter((each) => each.endsWith("/cut")).length === 1) {
@@ -316,5 +317,25 @@ describe("an HttpClient over HTTP/1.1", () => {
       const cut = yield* Effect.flip(client.post("/cut"))
       expect(String(cut.cause)).toContain("was lost")
     }).pipe(Effect.provide(Mesh.mesh))
+  )
+
+  it.scopedLive("fails where a stream cannot be sent again or a status is none, and keeps no connection for it", () =>
+    Effect.gen(function* () {
+      const server = yield* plain
+      const plane = yield* Mesh.ControlPlane
+      yield* plane.set(Mesh.service("shop", server.port))
+      const client = yield* XdsHttpClient.make({ target: "xds:///shop", timeoutMs: 10_000 })
+      const chunks = Stream.make("a", "b").pipe(Stream.encodeText)
+      for (let round = 0; round < 3; round++) {
+        expect((yield* client.get("/items")).status).toBe(200)
+        server.seen.length = 0
+        const cut = yield* Effect.flip(
+          client.execute(HttpClientRequest.put("/cut").pipe(HttpClientRequest.bodyStream(chunks)))
+        )
+        expect(String(cut.cause)).toContain("was lost")
+        expect(String((yield* Effect.flip(client.get("/600"))).cause)).toContain("in the range of 200 to 599")
+      }
+      expect((yield* client.get("/items")).status).toBe(200)
+    }).pipe(Effect.provide(Mesh.meshOf({ maxHttp1Connections: 1 })))
   )
 })

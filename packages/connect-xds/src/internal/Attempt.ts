@@ -81,6 +81,11 @@ export class Attempt {
     return this.stream === undefined ? !this.isReserved : this.stream.id === undefined
   }
 
+  /** Who sends it was asked for what is sent: of a stream it is gone then, whether it was sent or not. */
+  get isBegun(): boolean {
+    return this.stream !== undefined
+  }
+
   /** The server says that it has not looked at it. */
   get isRefused(): boolean {
     return this.stream?.rstCode === constants.NGHTTP2_REFUSED_STREAM

@@ -152,7 +152,7 @@ export class Calls {
           code: error.code,
           // ★ The headers of a unary answer commit to nothing: connect-node sends its errors behind headers, and the caller
           // has seen none of it. Who has a stream has its headers, and does not come here any more.
-          isCommitted: !asked.isSentAgain && !attempt.isUnsent,
+          isCommitted: !asked.isSentAgain && attempt.isBegun,
           isUnsent: attempt.isUnsent,
           isRefused: attempt.isRefused,
           pushback: error.metadata.get("grpc-retry-pushback-ms") ?? undefined

@@ -100,11 +100,12 @@ export class Exchange implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8A
   /** @param isOne the body is one message: ★ its bytes end the stream, in one frame and not in two */
   write(body: AsyncIterable<Uint8Array> | undefined, isOne: boolean): void {
     if (body === undefined) this.stream.end()
-    else void this.writeAll(body[Symbol.asyncIterator](), isOne)
+    else void this.writeAll(body, isOne)
   }
 
-  private async writeAll(body: AsyncIterator<Uint8Array>, isOne: boolean): Promise<void> {
+  private async writeAll(chunks: AsyncIterable<Uint8Array>, isOne: boolean): Promise<void> {
     try {
+      const body = chunks[Symbol.asyncIterator]()
       for (let next = await body.next(); next.done !== true;) {
         if (this.isOver) return
         const { value } = next

@@ -85,11 +85,12 @@ export const send = async (channel: XdsChannel, request: Request): Promise<Respo
       channel.report(sent.endpoint, Outcomes.ofError(error, call, attempt))
       const failure = {
         code: error.code,
-        isCommitted: !isSentAgain && !attempt.isUnsent,
+        isCommitted: !isSentAgain && attempt.isBegun,
         isUnsent: attempt.isUnsent,
         isRefused: attempt.isRefused,
         pushback: undefined
       }
+      attempt.cancel()
       if (!(await call.again(failure))) {
         call.over(signal.aborted ? undefined : "Failed")
         throw call.ended ?? error
