@@ -2,6 +2,7 @@
 import { Code, createClient } from "@connectrpc/connect"
 import { encodeEnvelope } from "@connectrpc/connect/protocol"
 import { XdsTransport } from "@effect-xds/connect-xds"
+import { ServerReflection } from "@effect-xds/proto/grpc/reflection/v1/reflection"
 import { Health } from "@effect-xds/proto/grpc/health/v1/health"
 import { Waiting } from "@effect-xds/testing"
 import { describe, expect, it } from "@effect/vitest"
@@ -54,7 +55,7 @@ const served = (options: Partial<XdsTransport.Options> = {}) =>
     const plane = yield* Mesh.ControlPlane
     yield* plane.set(Mesh.service("shop", backend.port))
     const transport = yield* XdsTransport.make({ target: "xds:///shop", ...options })
-    return { ...backend, client: createClient(Health, transport) }
+    return { ...backend, client: createClient(Health, transport), both: createClient(ServerReflection, transport) }
   })
 
 const answering =
@@ -116,4 +117,41 @@ describe("a call that failed", () => {
       yield* Waiting.eventually(() => expect(open.size).toBe(0))
     }).pipe(Effect.provide(Mesh.mesh))
   )
+})
+
+/** Answers with a status of gRPC. */
+const ending =
+  (status: string): Does =>
+  (stream) => {
+    stream.respond({ ":status": 200, "content-type": "application/grpc+proto" }, { waitForTrailers: true })
+    stream.once("wantTrailers", () => stream.sendTrailers({ "grpc-status": status }))
+    stream.end(encodeEnvelope(0, new Uint8Array()))
+  }
+
+async function* endlessRequests() {
+  yield {}
+  await new Promise(() => undefined)
+}
+
+describe("a call that the server has ended", () => {
+  for (const [name, status] of Object.entries({ success: "0", "an error": "7" })) {
+    it.scopedLive(`leaves no stream that its requests could come on, and no reset says that it failed: ${name}`, () =>
+      Effect.gen(function* () {
+        const { both, client, open, resets, script } = yield* served()
+        script.does = ending(status)
+        for (const options of [{}, { timeoutMs: 60_000 }]) {
+          const calls = [
+            () => Mesh.all(both.serverReflectionInfo(endlessRequests(), options)),
+            () => Mesh.all(client.watch({}, options))
+          ]
+          for (const call of calls) {
+            const exit = yield* Effect.exit(Effect.tryPromise(call))
+            expect(exit._tag).toBe(status === "0" ? "Success" : "Failure")
+            yield* Waiting.eventually(() => expect(open.size).toBe(0))
+          }
+        }
+        expect(resets).toEqual([0, 0, 0, 0])
+      }).pipe(Effect.provide(Mesh.mesh))
+    )
+  }
 })

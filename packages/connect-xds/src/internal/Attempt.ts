@@ -64,9 +64,13 @@ export class Attempt {
     else this.stream.once("close", closed)
   }
 
-  /** It failed, or nothing more is to come of it: its stream is reset, if it is not closed. */
+  /** Nothing more of it is wanted: its stream is reset, if it is not over. */
   cancel(): void {
-    if (this.stream?.closed === false) this.stream.close(constants.NGHTTP2_CANCEL)
+    const { stream } = this
+    if (stream === undefined || stream.closed) return
+    if (!this.isAnswered) stream.close(constants.NGHTTP2_CANCEL)
+    // ★ The server has said all, and only the request is open yet: that is no error (as in grpc-go).
+    else if (!stream.writableEnded) stream.close(constants.NGHTTP2_NO_ERROR)
   }
 
   /** It is over, or has its stream. */

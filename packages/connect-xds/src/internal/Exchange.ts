@@ -107,7 +107,7 @@ export class Exchange implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8A
     try {
       const body = chunks[Symbol.asyncIterator]()
       for (let next = await body.next(); next.done !== true;) {
-        if (this.isOver) return
+        if (this.isOver || this.hasEnded) return
         const { value } = next
         if (isOne) {
           next = await body.next()
@@ -147,6 +147,8 @@ export class Exchange implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8A
       if (StreamErrors.isReset(stream)) return
       this.attempt.onEnd()
       this.hasEnded = true
+      // What is still to be sent nobody reads any more.
+      this.attempt.cancel()
       const { reader } = this
       this.reader = undefined
       if (reader === undefined) return
