@@ -155,3 +155,59 @@ describe("a call that the server has ended", () => {
     )
   }
 })
+
+const resetting =
+  (code: number, isBegun: boolean): Does =>
+  (stream, headers) => {
+    if (!isBegun) return stream.close(code)
+    // ★ Node ends what it resets; with trailers to come that is no end yet.
+    stream.respond({ ":status": 200, "content-type": headers["content-type"] }, { waitForTrailers: true })
+    stream.write(Uint8Array.of(0, 0, 0), () => setImmediate(() => stream.close(code)))
+  }
+
+describe("a reset of the server", () => {
+  const codes: Readonly<Record<string, readonly [number, Code]>> = {
+    REFUSED_STREAM: [Http2.constants.NGHTTP2_REFUSED_STREAM, Code.Unavailable],
+    CANCEL: [Http2.constants.NGHTTP2_CANCEL, Code.Canceled],
+    ENHANCE_YOUR_CALM: [Http2.constants.NGHTTP2_ENHANCE_YOUR_CALM, Code.ResourceExhausted],
+    INADEQUATE_SECURITY: [Http2.constants.NGHTTP2_INADEQUATE_SECURITY, Code.PermissionDenied],
+    INTERNAL_ERROR: [Http2.constants.NGHTTP2_INTERNAL_ERROR, Code.Internal],
+    PROTOCOL_ERROR: [Http2.constants.NGHTTP2_PROTOCOL_ERROR, Code.Internal]
+  }
+
+  it.scopedLive("is the status that gRPC has for it, before the headers and behind them", () =>
+    Effect.gen(function* () {
+      const { client, script } = yield* served()
+      for (const [name, [code, expected]] of Object.entries(codes)) {
+        for (const isBegun of [false, true]) {
+          script.does = resetting(code, isBegun)
+          const calls = { unary: () => client.check({}), stream: () => Mesh.all(client.watch({})) }
+          for (const [kind, call] of Object.entries(calls)) {
+            const error = yield* Mesh.failure(call)
+            expect([name, kind, isBegun, Code[error.code]]).toEqual([name, kind, isBegun, Code[expected]])
+          }
+        }
+      }
+    }).pipe(Effect.provide(Mesh.mesh))
+  )
+
+  it.scopedLive("that refuses a call again is UNAVAILABLE, and tried again where the route says so", () =>
+    Effect.gen(function* () {
+      const { client, port, script } = yield* served()
+      const plane = yield* Mesh.ControlPlane
+      const routes = [Mesh.routes("shop", ["shop"], Mesh.retried("shop"))]
+      yield* plane.set({ ...Mesh.service("shop", port), routes })
+      // Until the client has the new routes, a call is not tried again.
+      yield* Waiting.eventually(
+        Effect.tryPromise(() => {
+          let refusals = 0
+          script.does = (stream, headers) => {
+            if (++refusals > 2) return ending("0")(stream, headers)
+            stream.close(Http2.constants.NGHTTP2_REFUSED_STREAM)
+          }
+          return client.check({})
+        })
+      )
+    }).pipe(Effect.provide(Mesh.mesh))
+  )
+})

@@ -98,7 +98,6 @@ const answers: Readonly<Record<string, (stream: Stream) => Promise<void> | void>
   "a page": answer({ ":status": 200, "content-type": "text/html" }, [Buffer.from("<html>")]),
   "a reset with CANCEL": (stream) => stream.close(Http2.constants.NGHTTP2_CANCEL),
   "a reset with INTERNAL_ERROR": (stream) => stream.close(Http2.constants.NGHTTP2_INTERNAL_ERROR),
-  "a reset with ENHANCE_YOUR_CALM": (stream) => stream.close(Http2.constants.NGHTTP2_ENHANCE_YOUR_CALM),
   "a reset in its message": async (stream) => {
     stream.respond({ ...head })
     await new Promise((resolve) => stream.write(frame.subarray(0, 6), resolve))

@@ -51,7 +51,7 @@ export class Exchange implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8A
     private readonly reject: (error: ConnectError) => void
   ) {
     signal?.addEventListener("abort", this.onAbort)
-    stream.on("error", (error: Error) => this.fail(StreamErrors.of(error)))
+    stream.on("error", (error: Error) => this.fail(StreamErrors.ofStream(stream, error)))
     stream.once("response", (headers: IncomingHttpHeaders & IncomingHttpStatusHeader, flags: number) => {
       attempt.onResponse(flags)
       this.onResponse(headers)

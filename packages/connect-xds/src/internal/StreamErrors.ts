@@ -24,6 +24,10 @@ export const ofClosed = (stream: CallStream, hasEnded: boolean): ConnectError | 
   return hasEnded ? undefined : new ConnectError("the stream was closed without an answer", Code.Internal)
 }
 
+/** What a stream tells as an error. ★ Of a reset Node tells one before it closes the stream. */
+export const ofStream = (stream: CallStream, error: Error): ConnectError =>
+  (isReset(stream) ? ofClosed(stream, false) : undefined) ?? of(error)
+
 /** ★ What is written after the server has ended the stream is Aborted: the codec then reads the server's own error. */
 export const of = (error: Error): ConnectError =>
   ConnectError.from(error, codeOf(error) === "ERR_STREAM_WRITE_AFTER_END" ? Code.Aborted : Code.Internal)

@@ -71,7 +71,7 @@ class UnaryExchange<A> {
     private readonly resolve: (answer: Answer<A>) => void,
     private readonly reject: (error: ConnectError) => void
   ) {
-    stream.on("error", (error: Error) => this.fail(StreamErrors.of(error)))
+    stream.on("error", (error: Error) => this.fail(StreamErrors.ofStream(stream, error)))
     stream.once("response", (headers: IncomingHttpHeaders & IncomingHttpStatusHeader, flags: number) => {
       attempt.onResponse(flags)
       this.headers = headers
