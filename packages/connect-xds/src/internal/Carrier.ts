@@ -42,7 +42,9 @@ export interface Carrier {
   readonly isLost: boolean
   /** Whether both sides may speak at the same time. */
   readonly isDuplex: boolean
-  /** @param headers with pseudo headers. Throws if it carries no more. */
+  /** It carries nothing new, whether it has told that it is gone or not. */
+  readonly isClosed: boolean
+  /** @param headers with pseudo headers */
   readonly open: (headers: OutgoingHttpHeaders) => CallStream
   /** No new streams: it ends when the last one has ended. */
   readonly close: () => void

@@ -4,6 +4,7 @@
  *
  * Its timers are real ones: they guard real sockets.
  */
+import { Code, ConnectError } from "@connectrpc/connect"
 import * as SocketAddress from "@effect-xds/discovery-node/SocketAddress"
 import type { OutgoingHttpHeaders } from "node:http2"
 import type { Socket } from "node:net"
@@ -78,10 +79,13 @@ export class EndpointConnection implements Connection {
     this.closeIfDrained()
   }
 
-  /** Throws if there is no connection any more. */
+  /** Throws UNAVAILABLE if it takes no calls any more. */
   open(headers: OutgoingHttpHeaders): CallStream {
-    if (this.carrier === undefined) throw new Error(this.reason)
-    return this.carrier.open(headers)
+    const { address, carrier } = this
+    if (carrier !== undefined && !carrier.isClosed) return carrier.open(headers)
+    // ★ A session that fails closes itself, and says so when its last stream has ended: calls would come here until then.
+    this.gone("it failed, and ends with its last call")
+    throw new ConnectError(`the connection to ${address} takes no calls any more: ${this.reason}`, Code.Unavailable)
   }
 
   readonly drain = (): void => {

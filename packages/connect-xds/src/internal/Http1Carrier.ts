@@ -63,8 +63,11 @@ export class Http1Carrier implements Carrier {
     queueMicrotask(events.ready)
   }
 
+  get isClosed(): boolean {
+    return this.isClosing
+  }
+
   open(headers: OutgoingHttpHeaders): Http1Stream {
-    if (this.isClosing) throw new Error("the connection was closed")
     const stream = new Http1Stream(headers, () => this.onClosed(stream))
     if (this.going.size < this.maxSockets) this.start(stream)
     else this.waiting.add(stream)

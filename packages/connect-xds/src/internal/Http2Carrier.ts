@@ -49,6 +49,10 @@ export class Http2Carrier implements Carrier {
     return this.isEnded || this.socket.destroyed || this.session.destroyed
   }
 
+  get isClosed(): boolean {
+    return this.session.closed || this.session.destroyed
+  }
+
   open(headers: OutgoingHttpHeaders): ClientHttp2Stream {
     return this.session.request(headers)
   }
