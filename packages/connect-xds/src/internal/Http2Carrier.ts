@@ -5,6 +5,9 @@ import type { Socket } from "node:net"
 import type { Carrier, Events } from "./Carrier.js"
 import { wordsOf } from "./Dial.js"
 
+/** ★ Numbers of streams end at 2^31 - 1, and none is used twice (RFC 9113, 5.1.1): after a billion calls there are no more. */
+const lastNumber = 2 ** 31 - 2 ** 17
+
 export class Http2Carrier implements Carrier {
   readonly isDuplex = true
   private readonly session: ClientHttp2Session
@@ -54,13 +57,17 @@ export class Http2Carrier implements Carrier {
   }
 
   open(headers: OutgoingHttpHeaders): ClientHttp2Stream {
-    return this.session.request(headers)
+    const stream = this.session.request(headers)
+    // Calls that were sent here before this is known still get a number.
+    if ((stream.id ?? 0) > lastNumber) this.events.gone("its numbers of streams are used up")
+    return stream
   }
 
   close(): void {
     // It waits for its streams, then ends. ★ One that is still being made has none.
     if (this.session.connecting) this.destroy("not needed any more")
-    else if (!this.session.closed) this.session.close()
+    // ★ In a turn of its own: a stream that was opened in this one is not sent yet, and would be refused.
+    else setImmediate(() => this.session.close())
   }
 
   destroy(reason: string): void {
