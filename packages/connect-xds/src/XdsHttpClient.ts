@@ -136,7 +136,14 @@ const clientOf = (
       case "Uint8Array":
         return send(body.body)
       case "Stream":
-        return Effect.flatMap(Stream.toReadableStreamEffect(body.stream), send)
+        // ★ It runs before anybody reads it. Who reads it ends it; where nobody came to that, it is ended here.
+        return Effect.flatMap(Effect.runtime(), (runtime) =>
+          Effect.acquireUseRelease(
+            Effect.sync(() => Stream.toReadableStreamRuntime(body.stream, runtime)),
+            send,
+            (payload) => (payload.locked ? Effect.void : Effect.ignore(Effect.tryPromise(() => payload.cancel())))
+          )
+        )
       case "Raw":
         return typeof body.body === "string" || body.body instanceof Uint8Array
           ? send(typeof body.body === "string" ? new TextEncoder().encode(body.body) : body.body)

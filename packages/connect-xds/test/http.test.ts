@@ -4,16 +4,19 @@ import * as XdsHttpClient from "@effect-xds/connect-xds/XdsHttpClient"
 import { Waiting } from "@effect-xds/testing"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Stream from "effect/Stream"
 import * as Http2 from "node:http2"
 import * as Mesh from "./Mesh.js"
 
-/** Says what it was asked; `/busy` is 503 until it was asked twice; `/silent` says nothing. */
+/** Says what it was asked; `/busy` is 503 until it was asked twice; `/silent` says nothing, and `/early` does not hear. */
 const server = Effect.acquireRelease(
   Effect.promise(async () => {
     let busy = 0
     const sessions = new Set<Http2.ServerHttp2Session>()
     const http = Http2.createServer((request, response) => {
       if (request.url === "/silent") return
+      if (request.url === "/early") return void response.end("enough")
       if (request.url === "/busy" && ++busy <= 2) return void response.writeHead(503).end("busy")
       const chunks: Array<Buffer> = []
       request.on("data", (chunk: Buffer) => chunks.push(chunk))
@@ -115,6 +118,37 @@ describe("an HttpClient", () => {
       // The place of the first one is free when its stream is closed.
       yield* Waiting.eventually(get("a.example"))
       yield* Waiting.eventually(get("b.example"))
+    }).pipe(Effect.provide(Mesh.mesh))
+  )
+
+  it.scopedLive("ends the stream of a body that nobody reads any more", () =>
+    Effect.gen(function* () {
+      const backend = yield* server
+      const plane = yield* Mesh.ControlPlane
+      yield* plane.set(Mesh.service("shop", backend.port))
+      const make = (target: string, timeoutMs?: number) => XdsHttpClient.make({ target, timeoutMs })
+      const shop = yield* make("xds:///shop")
+      let open = 0
+      const silent = Stream.acquireRelease(
+        Effect.sync(() => open++),
+        () => Effect.sync(() => open--)
+      ).pipe(Stream.flatMap(() => Stream.concat(Stream.make(new Uint8Array(1_000)), Stream.never)))
+      const requests = {
+        "no listener": [yield* make("xds:///nobody"), "/"],
+        "an answer before its end": [shop, "/early"],
+        "the deadline": [yield* make("xds:///shop", 300), "/silent"],
+        interruption: [shop, "/silent"]
+      } as const
+      for (const [name, [client, path]] of Object.entries(requests)) {
+        const request = HttpClientRequest.post(path).pipe(HttpClientRequest.bodyStream(silent))
+        const answer = yield* Effect.fork(Effect.flatMap(client.execute(request), ({ text }) => text))
+        if (name === "interruption") {
+          yield* Waiting.eventually(() => expect([name, open]).toEqual([name, 1]))
+          yield* Fiber.interrupt(answer)
+        }
+        yield* Fiber.await(answer)
+        yield* Waiting.eventually(() => expect([name, open]).toEqual([name, 0]))
+      }
     }).pipe(Effect.provide(Mesh.mesh))
   )
 })

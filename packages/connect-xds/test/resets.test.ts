@@ -140,7 +140,7 @@ describe("a call that the server has ended", () => {
         const { both, client, open, resets, script } = yield* served()
         script.does = ending(status)
         for (const options of [{}, { timeoutMs: 60_000 }]) {
-          const calls = [
+          const calls: ReadonlyArray<() => Promise<unknown>> = [
             () => Mesh.all(both.serverReflectionInfo(endlessRequests(), options)),
             () => Mesh.all(client.watch({}, options))
           ]

@@ -41,6 +41,8 @@ export class Exchange implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8A
   private hasEnded = false
   private failure: ConnectError | undefined
   private isRead = false
+  /** What is sent, while it is. */
+  private body: AsyncIterator<Uint8Array> | undefined
   private reader: { readonly resolve: (step: Step) => void; readonly reject: (error: ConnectError) => void } | undefined
 
   constructor(
@@ -106,6 +108,7 @@ export class Exchange implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8A
   private async writeAll(chunks: AsyncIterable<Uint8Array>, isOne: boolean): Promise<void> {
     try {
       const body = chunks[Symbol.asyncIterator]()
+      this.body = body
       for (let next = await body.next(); next.done !== true;) {
         if (this.isOver || this.hasEnded) return
         const { value } = next
@@ -131,6 +134,13 @@ export class Exchange implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8A
     }
   }
 
+  /** Who makes what is sent need not go on. */
+  private letGo(): void {
+    const { body } = this
+    this.body = undefined
+    body?.return?.().catch(() => undefined)
+  }
+
   private writeOne(value: Uint8Array): Promise<Error | null> {
     return new Promise((resolve) => this.stream.write(value, (error) => resolve(error ?? null)))
   }
@@ -149,6 +159,7 @@ export class Exchange implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8A
       this.hasEnded = true
       // What is still to be sent nobody reads any more.
       this.attempt.cancel()
+      this.letGo()
       const { reader } = this
       this.reader = undefined
       if (reader === undefined) return
@@ -177,6 +188,7 @@ export class Exchange implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8A
     this.reject(error)
     this.reader?.reject(error)
     this.reader = undefined
+    this.letGo()
     if (this.stream.closed) return
     this.stream.close(StreamErrors.resetCode(error))
   }

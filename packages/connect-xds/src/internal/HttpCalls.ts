@@ -132,5 +132,22 @@ async function* single(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield await Promise.resolve(bytes)
 }
 
+/** ★ The web's own iterator waits, when it is let go, for what it was asked for before: of a stream that is silent for ever. */
+const chunksOf = (stream: globalThis.ReadableStream<Uint8Array>): AsyncIterable<Uint8Array> => ({
+  [Symbol.asyncIterator]: () => {
+    const reader = stream.getReader()
+    return {
+      next: async () => {
+        const { done, value } = await reader.read()
+        return done ? { done, value: undefined } : { done, value }
+      },
+      return: async () => {
+        await reader.cancel()
+        return { done: true, value: undefined }
+      }
+    }
+  }
+})
+
 const bodyOf = (payload: Exclude<Payload, undefined>): AsyncIterable<Uint8Array> =>
-  payload instanceof Uint8Array ? single(payload) : payload
+  payload instanceof Uint8Array ? single(payload) : chunksOf(payload)
