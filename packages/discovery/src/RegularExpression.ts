@@ -32,13 +32,14 @@ export interface RegularExpression {
 export const maxPatternLength = 65_536
 
 /**
- * Most characters that a replacement of all matches looks at, counted as if each search went on to the end of the text. A
- * search is linear, but `a.*b|a` looks through all of the text for each `a` of it: of 64 KB that takes minutes. A text of
- * 2 047 characters is never too long, nor one of 64 KB with 31 matches.
+ * Most steps of a replacement of all matches, beside its first search. One is an instruction of the compiled pattern at one
+ * character, counted as if each search went on to the end of the text: a search is linear, but `a.*b|a`, which has eight
+ * instructions, looks through all of the text for each `a` of it. Of 64 KB that takes minutes; these steps take milliseconds.
+ * With eight instructions a text of 362 characters is never too long, nor one of 64 KB with two matches.
  *
  * @since 0.1.0
  */
-export const maxRewriteSteps = 2_097_152
+export const maxRewriteSteps = 524_288
 
 /**
  * Compiles a pattern. Left: why it is not a pattern of RE2, for people.
@@ -55,6 +56,7 @@ export const make = (pattern: string): Either.Either<RegularExpression, string> 
   } catch (cause) {
     return Either.left(`${JSON.stringify(pattern)} is not a regular expression of RE2: ${Reason.of(cause)}`)
   }
+  const size = compiled.programSize()
   return Either.right({
     pattern,
     matches: (text) => compiled.testExact(text),
@@ -62,7 +64,7 @@ export const make = (pattern: string): Either.Either<RegularExpression, string> 
       const matcher = compiled.matcher(text)
       let end = 0
       let out = ""
-      for (let steps = text.length; steps <= maxRewriteSteps && matcher.find(); steps += text.length - end) {
+      for (let steps = 0; steps <= maxRewriteSteps && matcher.find(); steps += size * (text.length - end)) {
         out += text.slice(end, matcher.start()) + expand(substitution, (group) => matcher.group(group) ?? "")
         end = matcher.end()
       }
