@@ -34,6 +34,7 @@ const scripted = Effect.acquireRelease(
     server.on("session", (session) => {
       sessions.add(session)
       session.on("error", () => undefined)
+      session.once("close", () => sessions.delete(session))
     })
     server.listen(0, "127.0.0.1")
     await once(server, "listening")
@@ -115,6 +116,30 @@ describe("a call that failed", () => {
         })
       )
       yield* Waiting.eventually(() => expect(open.size).toBe(0))
+    }).pipe(Effect.provide(Mesh.mesh))
+  )
+})
+
+describe("a call that failed before its answer was read", () => {
+  it.scopedLive("does not hold the connection when that is not needed any more", () =>
+    Effect.gen(function* () {
+      const { client, open, script, sessions } = yield* served({ readMaxBytes: 100 })
+      const plane = yield* Mesh.ControlPlane
+      script.does = (stream) => {
+        stream.respond({ ":status": 200, "content-type": "application/grpc+proto" }, { waitForTrailers: true })
+        stream.once("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }))
+        stream.write(encodeEnvelope(0, new Uint8Array()))
+        // Behind what the client has read: more than waits for a reader.
+        stream.session?.ping(() => stream.end(encodeEnvelope(0, new Uint8Array(120_000))))
+      }
+      const answers = client.watch({}, { timeoutMs: 60_000 })[Symbol.asyncIterator]()
+      yield* Effect.promise(() => answers.next())
+      yield* Waiting.eventually(() => expect(open.size).toBe(0))
+      const error = yield* Mesh.failure(() => answers.next())
+      expect(error.code).toBe(Code.ResourceExhausted)
+      const other = yield* Mesh.backend()
+      yield* plane.set(Mesh.service("shop", other.port))
+      yield* Waiting.eventually(() => expect(sessions.size).toBe(0))
     }).pipe(Effect.provide(Mesh.mesh))
   )
 })

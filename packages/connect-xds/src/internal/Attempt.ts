@@ -67,10 +67,14 @@ export class Attempt {
   /** Nothing more of it is wanted: its stream is reset, if it is not over. */
   cancel(): void {
     const { stream } = this
-    if (stream === undefined || stream.closed) return
-    if (!this.isAnswered) stream.close(constants.NGHTTP2_CANCEL)
-    // ★ The server has said all, and only the request is open yet: that is no error (as in grpc-go).
-    else if (!stream.writableEnded) stream.close(constants.NGHTTP2_NO_ERROR)
+    if (stream === undefined) return
+    if (!stream.closed) {
+      if (!this.isAnswered) stream.close(constants.NGHTTP2_CANCEL)
+      // ★ The server has said all, and only the request is open yet: that is no error (as in grpc-go).
+      else if (!stream.writableEnded) stream.close(constants.NGHTTP2_NO_ERROR)
+    }
+    // ★ What has come is dropped: until it was read the stream is there, and its connection does not end.
+    stream.resume()
   }
 
   /** It is over, or has its stream. */

@@ -178,7 +178,8 @@ export class Exchange implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8A
     }
     this.chunks.push(chunk)
     this.waiting += chunk.byteLength
-    if (this.waiting >= maxWaiting) this.stream.pause()
+    // No more comes of one that is closed than is there.
+    if (this.waiting >= maxWaiting && !this.stream.closed) this.stream.pause()
   }
 
   private fail(error: ConnectError): void {
