@@ -273,9 +273,19 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
       return Either.right({ own: next.right, over, invalid })
     }
 
+    const isFirst = (group: string, pending: PendingWrite): boolean => pendingWrites.get(group)?.[0] === pending
+
+    const enter = (group: string, pending: PendingWrite): void => {
+      const queue = pendingWrites.get(group)
+      if (queue === undefined) pendingWrites.set(group, [pending])
+      else queue.push(pending)
+    }
+
     /** Waits until earlier calls are applied or abandoned. */
-    const awaitEarlier = (pending: PendingWrite): Effect.Effect<void> =>
+    const awaitEarlier = (group: string, pending: PendingWrite): Effect.Effect<void> =>
       Effect.async((resume) => {
+        // The runtime may have let others run since the caller looked.
+        if (isFirst(group, pending)) return resume(Effect.void)
         pending.begin = () => {
           pending.begin = undefined
           resume(Effect.void)
@@ -286,9 +296,11 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
       })
 
     /**
-     * Enqueues the call, prepares it, and applies it in its turn: at once or in steps. Until the last step everyone
-     * sees the old group, and no other change of it begins. A call that fails or is interrupted before leaves the
-     * queue.
+     * Prepares the call, and applies it in its turn: at once or in steps. Until the last step everyone sees the old group,
+     * and no other change of it begins. A call that fails or is interrupted before leaves the queue.
+     *
+     * ★ Effect's runtime may let others run, and interrupt the call, before any effect that is returned here. So a call that
+     * is not done at once leaves the queue, and enters it again where it is sure to leave it.
      */
     const writeInOrder = <P, N, A, E>(
       group: string,
@@ -301,21 +313,20 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
       Immediate.here((at) => {
         const { loop } = at
         const pending: PendingWrite = { isApplied: false, begin: undefined }
-        const queue = pendingWrites.get(group)
-        if (queue === undefined) pendingWrites.set(group, [pending])
-        else queue.push(pending)
         const end = (next: Either.Either<N, E>): Effect.Effect<A, E> =>
           check === undefined || Either.isLeft(next) ? put(next) : Effect.flatMap(check(next.right), () => put(next))
         const put = (next: Either.Either<N, E>): Effect.Effect<A, E> => {
           const applied = Either.flatMap(next, commit)
           if (Either.isLeft(applied)) {
             leave(group, pending)
-            return Either.left(applied.left)
+            return Exit.fail(applied.left)
           }
           const { rest, result } = applied.right
           pending.isApplied = true
+          let isOver = false
           let resume: (() => void) | undefined
           const onEnd = (): void => {
+            isOver = true
             leave(group, pending)
             resume?.()
           }
@@ -325,37 +336,48 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
           }
           return Effect.async((done) => {
             resume = () => done(Effect.sync(result))
+            if (isOver) resume()
           })
         }
         const applying = (prepared: P): Effect.Effect<A, E | StoreError.Conflict> => {
           const actual = held.stored(group)?.revision ?? 0
           if (ifRevision !== undefined && ifRevision !== actual) {
             leave(group, pending)
-            return Either.left(new StoreError.Conflict({ group, expected: ifRevision, actual }))
+            return Exit.fail(new StoreError.Conflict({ group, expected: ifRevision, actual }))
           }
           const applied = apply(prepared)
-          return Either.isEither(applied) ? end(applied) : Effect.flatMap(Slice.steps(loop, applied), end)
+          return Either.isEither(applied) ? end(applied) : Immediate.flatMap(Slice.steps(loop, applied), end)
         }
         const giveUp = (): void => {
           if (!pending.isApplied) leave(group, pending)
         }
-        let written: Effect.Effect<A, E | StoreError.Conflict>
-        try {
-          written = Immediate.flatMap(prepare(at), (prepared) =>
-            // Most calls are first in the queue and need not wait.
-            pendingWrites.get(group)?.[0] === pending
-              ? applying(prepared)
-              : Effect.flatMap(awaitEarlier(pending), () => applying(prepared))
-          )
-        } catch (cause) {
-          // What the caller gave has thrown it.
-          giveUp()
-          throw cause
+        const prepared = prepare(at)
+        const before = held.stored(group)
+        let begun: Effect.Effect<A, E | StoreError.Conflict> | undefined
+        // Most calls are first in the queue, and done by the end of this step.
+        if (Immediate.isThere(prepared) && !pendingWrites.has(group)) {
+          if (Exit.isFailure(prepared)) return Exit.failCause(prepared.cause)
+          enter(group, pending)
+          try {
+            begun = applying(prepared.value)
+          } catch (cause) {
+            // What the caller gave has thrown it.
+            giveUp()
+            throw cause
+          }
+          if (Immediate.isThere(begun) || pending.isApplied) return begun
+          leave(group, pending)
         }
-        // Most are done by now.
-        return Immediate.isThere(written) && Exit.isSuccess(written)
-          ? written
-          : Effect.onError(written, () => Effect.sync(giveUp))
+        return Effect.uninterruptibleMask((restore) => {
+          enter(group, pending)
+          const inTurn = Effect.flatMap(prepared, (value) => {
+            // If the group has changed meanwhile, what was begun is of no use.
+            const rest = () => (begun !== undefined && held.stored(group) === before ? begun : applying(value))
+            return isFirst(group, pending) ? rest() : Effect.flatMap(awaitEarlier(group, pending), rest)
+          })
+          const written = restore(inTurn)
+          return Effect.onError(written, () => Effect.sync(giveUp))
+        })
       })
 
     /** Encodes and checks the resources of a call. */

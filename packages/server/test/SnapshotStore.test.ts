@@ -5,7 +5,7 @@ import type { HeldGroups } from "@effect-xds/server"
 import { GroupSource, Snapshot, SnapshotStore } from "@effect-xds/server"
 import * as EventLoop from "@effect-xds/transport/EventLoop"
 import { describe, expect, it } from "@effect/vitest"
-import { Cause, Chunk, Effect, Exit, Fiber, Option, Stream, TestClock } from "effect"
+import { Cause, Chunk, Effect, Exit, Fiber, FiberId, Option, Runtime, Stream, TestClock } from "effect"
 
 const cluster = (name: string, altStatName = "") => create(ClusterSchema, { name, altStatName })
 const clusters = (...names: ReadonlyArray<string>) => ({ clusters: names.map((name) => cluster(name)) })
@@ -18,6 +18,19 @@ const counting = () => {
   let time = 0
   return () => (time += 2)
 }
+const turn = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+/** Whether the call comes to its end. */
+const isInTurn = <A, E>(call: Effect.Effect<A, E>) =>
+  Effect.raceFirst(Effect.as(call, true), Effect.as(Effect.repeatN(turn, 10), false))
+/** Begins it at once. It lets others run, as Effect's runtime does after 2048 steps, when about so many are taken of it. */
+const begin = <A, E>(effect: Effect.Effect<A, E>, steps: number) =>
+  Effect.map(Effect.runtime(), (runtime) => {
+    let left = 2_048 - steps
+    const before = Effect.whileLoop({ while: () => left-- > 0, body: () => Effect.void, step: () => undefined })
+    return Runtime.runFork(runtime)(Effect.zipRight(before, effect))
+  })
+/** More steps than the calls of these tests take at once. */
+const steps = Array.from({ length: 50 }, (_, index) => index)
 const held = (group: string) =>
   Effect.gen(function* () {
     const store = yield* SnapshotStore.SnapshotStore
@@ -98,9 +111,7 @@ describe("SnapshotStore.layerMemory", () => {
         const exit = yield* Effect.exit(store.update("edge", change()))
         expect(Exit.isFailure(exit) && (Cause.isDie(exit.cause) ? "a defect" : "a failure")).toBe(how)
         expect(yield* held("edge")).toEqual(Option.some(["a"]))
-        const turn = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
-        const next = Effect.as(store.update("edge", { upsert: clusters("b") }), "in its turn")
-        expect(yield* Effect.raceFirst(next, Effect.as(Effect.repeatN(turn, 10), "never"))).toBe("in its turn")
+        expect(yield* isInTurn(store.update("edge", { upsert: clusters("b") }))).toBe(true)
         expect(yield* held("edge")).toEqual(Option.some(["a", "b"]))
       }).pipe(Effect.provide(SnapshotStore.layerMemory()))
   )
@@ -232,6 +243,73 @@ describe("SnapshotStore.layerMemory", () => {
       yield* Fiber.interrupt(first)
       yield* Fiber.join(second)
       expect(yield* held("edge")).toEqual(Option.some(["a"]))
+    }).pipe(Effect.provide(SnapshotStore.layerMemory()))
+  )
+
+  it.effect("a call that is interrupted wherever it lets others run gives its turn up", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      const large = clusters(...Array.from({ length: 200 }, (_, index) => `large-${index}`))
+      const loop: EventLoop.Service = { ...EventLoop.process, elapsed: counting() }
+      for (const number of steps) {
+        const group = `edge-${number}`
+        const set = Effect.provideService(store.set(group, large), EventLoop.EventLoop, loop)
+        yield* Fiber.interrupt(yield* begin(set, number))
+        expect([number, yield* isInTurn(store.set(group, clusters("a")))]).toEqual([number, true])
+      }
+    }).pipe(Effect.provide(SnapshotStore.layerMemory()))
+  )
+
+  it.effect("a call has its turn if the one before it ends wherever it lets others run", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      const large = clusters(...Array.from({ length: 200 }, (_, index) => `large-${index}`))
+      const loop: EventLoop.Service = { ...EventLoop.process, elapsed: counting() }
+      for (const number of steps) {
+        const group = `edge-${number}`
+        const first = yield* begin(Effect.provideService(store.set(group, large), EventLoop.EventLoop, loop), 1_000)
+        first.unsafeInterruptAsFork(FiberId.none)
+        const second = yield* begin(store.set(group, clusters("a")), number)
+        expect([number, yield* isInTurn(Fiber.join(second))]).toEqual([number, true])
+        expect(yield* held(group)).toEqual(Option.some(["a"]))
+      }
+    }).pipe(Effect.provide(SnapshotStore.layerMemory()))
+  )
+
+  it.effect("a call that has begun keeps what others change wherever it lets them run", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      const names = Array.from({ length: 200 }, (_, index) => `large-${index}`)
+      const loop: EventLoop.Service = { ...EventLoop.process, elapsed: counting() }
+      const removal = Effect.provideService(
+        store.update("edge", { remove: { clusters: names } }),
+        EventLoop.EventLoop,
+        loop
+      )
+      for (const number of steps) {
+        yield* store.set("edge", clusters(...names))
+        const first = yield* begin(removal, number)
+        yield* Fiber.join(yield* begin(store.update("edge", { upsert: clusters("a") }), 1_000))
+        yield* Fiber.join(first)
+        expect([number, yield* held("edge")]).toEqual([number, Option.some(["a"])])
+      }
+    }).pipe(Effect.provide(SnapshotStore.layerMemory()))
+  )
+
+  it.effect("a call ends with the groups over its own, even if they have the change before it waits for them", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      yield* store.set("edge", clusters())
+      yield* store.set("over", { ...clusters("b"), over: "edge" })
+      const later = (work: () => void) => {
+        queueMicrotask(work)
+        return () => undefined
+      }
+      const loop: EventLoop.Service = { ...EventLoop.process, elapsed: counting(), later }
+      for (const number of steps) {
+        const set = Effect.provideService(store.set("edge", clusters(`a${number}`)), EventLoop.EventLoop, loop)
+        expect([number, yield* isInTurn(Fiber.join(yield* begin(set, number)))]).toEqual([number, true])
+      }
     }).pipe(Effect.provide(SnapshotStore.layerMemory()))
   )
 
