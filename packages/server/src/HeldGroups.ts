@@ -260,17 +260,16 @@ export const make: Effect.Effect<HeldGroups> = Effect.map(Effect.runtime(), (run
     )
 
   const changes = Stream.unwrapScoped(
-    Effect.gen(function* () {
+    Effect.suspend(() => {
       const pending = new Map<string, ResourceGroup.ResourceGroup | undefined>()
-      for (const { group, stored } of nodes.values()) if (stored?.seen !== undefined) pending.set(group, stored.seen)
       const told = new Set<string>()
-      const latch = yield* Effect.makeLatch(pending.size > 0)
-      yield* listen((group, resources) => {
+      const latch = Effect.unsafeMakeLatch()
+      const listener: GroupSource.Listener = (group, resources) => {
         // A group that was set and cleared unseen is dropped, so pending entries are bounded by the groups.
         if (resources === undefined && !told.has(group)) pending.delete(group)
         else pending.set(group, resources)
         latch.unsafeOpen()
-      })
+      }
       const take = Effect.map(latch.await, () => {
         const taken: Array<GroupChange> = []
         for (const [group, resources] of pending) {
@@ -283,7 +282,15 @@ export const make: Effect.Effect<HeldGroups> = Effect.map(Effect.runtime(), (run
         latch.unsafeClose()
         return Chunk.unsafeFromArray(taken)
       })
-      return Stream.repeatEffectChunk(take)
+      // In one step, too: a change after the look at the groups and before the first call of the listener would be missed.
+      const begin = Effect.sync(() => {
+        for (const { group, stored } of nodes.values()) if (stored?.seen !== undefined) listener(group, stored.seen)
+        listeners.add(listener)
+      })
+      return Effect.as(
+        Effect.acquireRelease(begin, () => Effect.sync(() => listeners.delete(listener))),
+        Stream.repeatEffectChunk(take)
+      )
     })
   )
 

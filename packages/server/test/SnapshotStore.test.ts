@@ -3,9 +3,10 @@ import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import type { HeldGroups } from "@effect-xds/server"
 import { GroupSource, Snapshot, SnapshotStore } from "@effect-xds/server"
+import { AutoYield } from "@effect-xds/testing"
 import * as EventLoop from "@effect-xds/transport/EventLoop"
 import { describe, expect, it } from "@effect/vitest"
-import { Cause, Chunk, Effect, Exit, Fiber, FiberId, Option, Runtime, Stream, TestClock } from "effect"
+import { Cause, Chunk, Effect, Exit, Fiber, FiberId, Option, Stream, TestClock } from "effect"
 
 const cluster = (name: string, altStatName = "") => create(ClusterSchema, { name, altStatName })
 const clusters = (...names: ReadonlyArray<string>) => ({ clusters: names.map((name) => cluster(name)) })
@@ -22,15 +23,6 @@ const turn = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)
 /** Whether the call comes to its end. */
 const isInTurn = <A, E>(call: Effect.Effect<A, E>) =>
   Effect.raceFirst(Effect.as(call, true), Effect.as(Effect.repeatN(turn, 10), false))
-/** Begins it at once. It lets others run, as Effect's runtime does after 2048 steps, when about so many are taken of it. */
-const begin = <A, E>(effect: Effect.Effect<A, E>, steps: number) =>
-  Effect.map(Effect.runtime(), (runtime) => {
-    let left = 2_048 - steps
-    const before = Effect.whileLoop({ while: () => left-- > 0, body: () => Effect.void, step: () => undefined })
-    return Runtime.runFork(runtime)(Effect.zipRight(before, effect))
-  })
-/** More steps than the calls of these tests take at once. */
-const steps = Array.from({ length: 50 }, (_, index) => index)
 const held = (group: string) =>
   Effect.gen(function* () {
     const store = yield* SnapshotStore.SnapshotStore
@@ -251,11 +243,11 @@ describe("SnapshotStore.layerMemory", () => {
       const store = yield* SnapshotStore.SnapshotStore
       const large = clusters(...Array.from({ length: 200 }, (_, index) => `large-${index}`))
       const loop: EventLoop.Service = { ...EventLoop.process, elapsed: counting() }
-      for (const number of steps) {
-        const group = `edge-${number}`
+      for (const place of AutoYield.places) {
+        const group = `edge-${place}`
         const set = Effect.provideService(store.set(group, large), EventLoop.EventLoop, loop)
-        yield* Fiber.interrupt(yield* begin(set, number))
-        expect([number, yield* isInTurn(store.set(group, clusters("a")))]).toEqual([number, true])
+        yield* Fiber.interrupt(yield* AutoYield.fork(set, place))
+        expect([place, yield* isInTurn(store.set(group, clusters("a")))]).toEqual([place, true])
       }
     }).pipe(Effect.provide(SnapshotStore.layerMemory()))
   )
@@ -265,12 +257,12 @@ describe("SnapshotStore.layerMemory", () => {
       const store = yield* SnapshotStore.SnapshotStore
       const large = clusters(...Array.from({ length: 200 }, (_, index) => `large-${index}`))
       const loop: EventLoop.Service = { ...EventLoop.process, elapsed: counting() }
-      for (const number of steps) {
-        const group = `edge-${number}`
-        const first = yield* begin(Effect.provideService(store.set(group, large), EventLoop.EventLoop, loop), 1_000)
+      for (const place of AutoYield.places) {
+        const group = `edge-${place}`
+        const first = yield* AutoYield.fork(Effect.provideService(store.set(group, large), EventLoop.EventLoop, loop))
         first.unsafeInterruptAsFork(FiberId.none)
-        const second = yield* begin(store.set(group, clusters("a")), number)
-        expect([number, yield* isInTurn(Fiber.join(second))]).toEqual([number, true])
+        const second = yield* AutoYield.fork(store.set(group, clusters("a")), place)
+        expect([place, yield* isInTurn(Fiber.join(second))]).toEqual([place, true])
         expect(yield* held(group)).toEqual(Option.some(["a"]))
       }
     }).pipe(Effect.provide(SnapshotStore.layerMemory()))
@@ -286,12 +278,12 @@ describe("SnapshotStore.layerMemory", () => {
         EventLoop.EventLoop,
         loop
       )
-      for (const number of steps) {
+      for (const place of AutoYield.places) {
         yield* store.set("edge", clusters(...names))
-        const first = yield* begin(removal, number)
-        yield* Fiber.join(yield* begin(store.update("edge", { upsert: clusters("a") }), 1_000))
+        const first = yield* AutoYield.fork(removal, place)
+        yield* Fiber.join(yield* AutoYield.fork(store.update("edge", { upsert: clusters("a") })))
         yield* Fiber.join(first)
-        expect([number, yield* held("edge")]).toEqual([number, Option.some(["a"])])
+        expect([place, yield* held("edge")]).toEqual([place, Option.some(["a"])])
       }
     }).pipe(Effect.provide(SnapshotStore.layerMemory()))
   )
@@ -306,9 +298,9 @@ describe("SnapshotStore.layerMemory", () => {
         return () => undefined
       }
       const loop: EventLoop.Service = { ...EventLoop.process, elapsed: counting(), later }
-      for (const number of steps) {
-        const set = Effect.provideService(store.set("edge", clusters(`a${number}`)), EventLoop.EventLoop, loop)
-        expect([number, yield* isInTurn(Fiber.join(yield* begin(set, number)))]).toEqual([number, true])
+      for (const place of AutoYield.places) {
+        const set = Effect.provideService(store.set("edge", clusters(`a${place}`)), EventLoop.EventLoop, loop)
+        expect([place, yield* isInTurn(Fiber.join(yield* AutoYield.fork(set, place)))]).toEqual([place, true])
       }
     }).pipe(Effect.provide(SnapshotStore.layerMemory()))
   )
@@ -346,6 +338,31 @@ describe("SnapshotStore.layerMemory", () => {
         ],
         [["edge", undefined]]
       ])
+    }).pipe(Effect.provide(SnapshotStore.layerMemory()))
+  )
+
+  it.effect("changes misses nothing that changes where it lets others run", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      for (const place of AutoYield.places) {
+        const group = `edge-${place}`
+        yield* store.set(group, clusters("old"))
+        const told: Array<ReadonlyArray<string>> = []
+        // Its steps count from where its fiber goes on.
+        const changes = Stream.unwrap(Effect.as(AutoYield.before(place), store.changes))
+        const listening = Stream.runForEach(changes, (change) =>
+          Effect.sync(() => {
+            if (change.group === group) told.push(Option.match(change.resources, { onNone: () => [], onSome: namesOf }))
+          })
+        )
+        const fiber = yield* AutoYield.fork(listening)
+        // The fiber of the stream was put off once, and takes the steps before the change now.
+        yield* Effect.yieldNow()
+        yield* store.set(group, clusters("new"))
+        yield* turn
+        expect([place, told.at(-1)]).toEqual([place, ["new"]])
+        yield* Fiber.interrupt(fiber)
+      }
     }).pipe(Effect.provide(SnapshotStore.layerMemory()))
   )
 

@@ -1,4 +1,5 @@
 export * as Arbitraries from "./simulation/Arbitraries.js"
+export * as AutoYield from "./AutoYield.js"
 export * as BadFile from "./input/BadFile.js"
 export * as BadMessage from "./input/BadMessage.js"
 export * as BadRequest from "./input/BadRequest.js"
