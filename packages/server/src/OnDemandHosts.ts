@@ -163,12 +163,13 @@ export const make = <R = never>({
         return wanted === undefined ? Effect.void : Effect.ignore(ask(group, wanted, undefined))
       })
 
+    // ★ An interruption must not come between the latch and what opens it.
     const add = (group: string, routes: string, virtualHost: VirtualHost): Effect.Effect<void, unknown, R> =>
-      Effect.suspend(() => {
+      Effect.uninterruptibleMask((restore) => {
         const resource = VirtualHostDiscovery.nameOf(routes, virtualHost.name)
         const key = JSON.stringify([group, resource])
         const before = changing.get(key)
-        if (before !== undefined) return Effect.zipRight(before.await, add(group, routes, virtualHost))
+        if (before !== undefined) return restore(Effect.zipRight(before.await, add(group, routes, virtualHost)))
         const known = made.get(key)
         const isFull = known === undefined && made.size >= maxHosts
         const old = isFull ? unused() : undefined
@@ -200,7 +201,7 @@ export const make = <R = never>({
           ),
           // ★ Else a host that is in the store would not count when the call has taken too long, or the server ends.
           Effect.uninterruptible,
-          Effect.zipRight(old === undefined ? Effect.void : again(old[1]))
+          Effect.zipRight(old === undefined ? Effect.void : restore(again(old[1])))
         )
       })
 

@@ -6,9 +6,9 @@ import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
 import { VirtualHostSchema } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import { OnDemandHosts, SnapshotStore, XdsServer } from "@effect-xds/server"
-import { MemoryClient, MemoryTransport } from "@effect-xds/testing"
+import { AutoYield, MemoryClient, MemoryTransport } from "@effect-xds/testing"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Layer, Option, TestClock } from "effect"
+import { Effect, Fiber, Layer, Option, TestClock } from "effect"
 import { capture, lines, settled } from "./OnDemandServer.js"
 
 const VHDS = ResourceType.VirtualHost.typeUrl
@@ -302,5 +302,21 @@ describe("virtual hosts on demand", () => {
       expect(yield* hosts.size).toBe(1)
       expect(lines.join("\n")).toContain('virtual host "other.x" has no domain for it; it is not added')
     }).pipe(Effect.provide(world))
+  )
+
+  it.effect("a call that is interrupted wherever it lets others run keeps no other from being answered", () =>
+    Effect.gen(function* () {
+      const { hosts, store } = yield* serving((_group, _routes, name) => Effect.succeed(host(name)))
+      for (const place of AutoYield.places) {
+        const ask = hosts.onMissing("edge", VHDS, `main/${place}`)
+        yield* Fiber.interrupt(yield* AutoYield.fork(ask, place))
+        const turns = Effect.repeatN(
+          Effect.promise(() => new Promise((resolve) => setImmediate(resolve))),
+          10
+        )
+        yield* Effect.raceFirst(ask, turns)
+        expect(yield* stored(store)).toContain(`main/${place}`)
+      }
+    }).pipe(Effect.scoped, Effect.provide(world))
   )
 })
