@@ -7,6 +7,7 @@ import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/liste
 import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
 import { MaglevSchema } from "@effect-xds/proto/envoy/extensions/load_balancing_policies/maglev/v3/maglev"
 import { Snapshot, SnapshotStore, XdsServerMetrics } from "@effect-xds/server"
+import { AutoYield } from "@effect-xds/testing"
 import { EventLoop, process } from "@effect-xds/transport/EventLoop"
 import { GroupRule } from "@effect-xds/validate"
 import { describe, expect, it } from "@effect/vitest"
@@ -463,3 +464,30 @@ describe("groups over others", () => {
     })
   )
 })
+
+it.effect(
+  "a call that is interrupted wherever it lets others run counts no more: a small change is checked in one step",
+  () =>
+    Effect.gen(function* () {
+      const waiting: Array<() => void> = []
+      const later = (work: () => void) => {
+        waiting.push(work)
+        return () => void waiting.splice(waiting.indexOf(work), 1)
+      }
+      const store = yield* Effect.provideService(SnapshotStore.makeMemory(), EventLoop, { ...process, later })
+      const rest = Effect.iterate(waiting, {
+        while: ({ length }) => length > 0,
+        body: () => Effect.tap(Effect.as(turns, waiting), () => waiting.shift()?.())
+      })
+      yield* store.set("edge", { routes: [routes("main", "kart")] })
+      for (const place of AutoYield.places) {
+        yield* Fiber.interrupt(yield* AutoYield.fork(store.broken("edge"), place))
+        yield* store.broken("edge")
+        yield* rest
+        yield* store.set("edge", { routes: [routes("main", `kart-${place}`)] })
+        for (const work of waiting.splice(0)) work()
+        const { broken } = Option.getOrThrow(yield* store.get("edge"))
+        expect(broken?.rules.map(({ message }) => message).join()).toContain(`kart-${place}`)
+      }
+    })
+)

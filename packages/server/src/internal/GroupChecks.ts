@@ -330,7 +330,7 @@ export class GroupChecks {
 
   /** One check at a time. One that does not come to its end leaves an index that is no longer right. */
   #exclusive<A, E>(group: string, check: Effect.Effect<A, E>): Effect.Effect<A, E> {
-    return Effect.suspend(() => {
+    return Effect.uninterruptibleMask((restore) => {
       const turn = this.#turns.get(group) ?? { semaphore: Effect.unsafeMakeSemaphore(1), users: 0 }
       this.#turns.set(group, turn)
       turn.users++
@@ -343,7 +343,7 @@ export class GroupChecks {
         turn.users--
         if (turn.users === 0) this.#turns.delete(group)
       })
-      return Effect.ensuring(turn.semaphore.withPermits(1)(whole), leave)
+      return Effect.ensuring(restore(turn.semaphore.withPermits(1)(whole)), leave)
     })
   }
 
