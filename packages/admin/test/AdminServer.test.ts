@@ -7,13 +7,14 @@ import { ConfigSourceSchema } from "@effect-xds/proto/envoy/config/core/v3/confi
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { SecretSchema } from "@effect-xds/proto/envoy/extensions/transport_sockets/tls/v3/secret"
 import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
-import { MemoryClient, MemoryTransport } from "@effect-xds/testing"
+import { AutoYield, MemoryClient, MemoryTransport } from "@effect-xds/testing"
 import { until } from "@effect-xds/testing/Waiting"
 import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Logger, LogLevel } from "effect"
 import { once } from "node:events"
 import * as Http from "node:http"
+import * as Answers from "../src/internal/Answers.js"
 
 const CDS = ResourceType.Cluster.typeUrl
 
@@ -384,6 +385,17 @@ describe("AdminServer", () => {
       yield* Deferred.succeed(release, undefined)
       expect((yield* Fiber.join(first)).status).toBe(200)
       expect((yield* get("/readyz")).status).toBe(200)
+    }).pipe(Effect.provide(environment))
+  )
+
+  it.effect("a request that is interrupted wherever it lets others run counts no more", () =>
+    Effect.gen(function* () {
+      const respond = yield* Answers.make({ maxRequests: 1 })
+      const ask = Effect.scoped(respond({ method: "GET", url: "/healthz" }))
+      for (const place of AutoYield.places) {
+        yield* Fiber.interrupt(yield* AutoYield.fork(ask, place))
+        expect([place, (yield* ask).status]).toEqual([place, 200])
+      }
     }).pipe(Effect.provide(environment))
   )
 

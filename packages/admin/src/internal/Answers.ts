@@ -123,6 +123,16 @@ export const make = (
     const { details = Effect.succeed({}), maxRequests = 16, notReady = Effect.succeed([]) } = options
     let requests = 0
 
+    /** Counts a request until its scope closes; `false`: there are too many. */
+    const begin = Effect.acquireRelease(
+      Effect.sync(() => {
+        if (requests >= maxRequests) return false
+        requests++
+        return true
+      }),
+      (hasBegun) => Effect.sync(() => (hasBegun ? requests-- : requests))
+    )
+
     const status = (group: string | undefined, format: string) =>
       Effect.gen(function* () {
         if (format !== "json" && format !== "text") {
@@ -189,9 +199,7 @@ export const make = (
           const refusal = text(405, `the admin port is read with GET, not with ${method}`)
           return { ...refusal, headers: { ...refusal.headers, allow: "GET, HEAD" } }
         }
-        if (requests >= maxRequests) return text(503, `${maxRequests} requests are being answered, the limit`)
-        requests++
-        yield* Effect.addFinalizer(() => Effect.sync(() => requests--))
+        if (!(yield* begin)) return text(503, `${maxRequests} requests are being answered, the limit`)
         const mark = url.indexOf("?")
         const query = new URLSearchParams(mark < 0 ? "" : url.slice(mark + 1))
         return yield* answer(mark < 0 ? url : url.slice(0, mark), query)
