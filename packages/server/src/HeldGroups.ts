@@ -111,6 +111,8 @@ interface Node {
   layers: LayeredGroup.LayeredGroup | undefined
   /** The groups layered over it. */
   readonly above: Set<Node>
+  /** The walks that have shown it and are on their way to the groups above. */
+  walks: number
 }
 
 /**
@@ -180,7 +182,8 @@ export const make: Effect.Effect<HeldGroups> = Effect.map(Effect.runtime(), (run
       revision: 0,
       base: undefined,
       layers: undefined,
-      above: new Set()
+      above: new Set(),
+      walks: 0
     }
     nodes.set(group, made)
     return made
@@ -235,20 +238,35 @@ export const make: Effect.Effect<HeldGroups> = Effect.map(Effect.runtime(), (run
     }
   }
 
-  /** Does the same for all groups over a group, and those over them. */
+  /**
+   * Does the same for all groups over a group, and those over them. A change ends when all of these have it: so it also goes
+   * through a group that is as it was because another walk has shown the change, and has not yet come to those over it.
+   */
   const seeAbove = function* (node: Node): Steps.Steps<object> {
-    const rest = Array.from(node.above)
-    for (let at = 0; at < rest.length; at++) {
-      const next = rest[at]
-      if (next === undefined) continue
-      if (at % Steps.atOnce === 0) yield
-      if (yield* see(next)) for (const each of next.above) rest.push(each)
+    const changed = [node]
+    node.walks++
+    try {
+      const rest = Array.from(node.above)
+      for (let at = 0; at < rest.length; at++) {
+        const next = rest[at]
+        // Only in a cycle it comes back to where it began: it would go round for ever.
+        if (next === undefined || next === node) continue
+        if (at % Steps.atOnce === 0) yield
+        const isChanged = yield* see(next)
+        if (!isChanged && next.walks === 0) continue
+        changed.push(next)
+        next.walks++
+        for (const each of next.above) rest.push(each)
+      }
+      return rest
+    } finally {
+      for (const each of changed) each.walks--
     }
-    return rest
   }
 
   const seeAll = function* (node: Node): Steps.Steps<object> {
-    return (yield* see(node)) ? yield* seeAbove(node) : node
+    // Another walk may have shown this change, too.
+    return (yield* see(node)) || node.walks > 0 ? yield* seeAbove(node) : node
   }
 
   const listen: HeldGroups["listen"] = (listener) =>

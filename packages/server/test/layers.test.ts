@@ -107,6 +107,73 @@ describe("★ What is seen of a group is of the last state of both", () => {
   )
 })
 
+describe("★ A change ends when all groups over its own have it", () => {
+  const resources = (...names: ReadonlyArray<string>) =>
+    names.map((name) => ResourceSpec.toResource({ typeUrl: ResourceType.Cluster.typeUrl, name, content: 0 }))
+  const made = (group: ResourceGroup.ResourceGroup, ...names: ReadonlyArray<string>) =>
+    Either.getOrThrow(ResourceGroup.update(group, { upsert: resources(...names) }))
+  const tops = Array.from({ length: 200 }, (_, index) => `top-${index}`)
+
+  /** Many groups over one over one. */
+  const layered = Effect.map(HeldGroups.make, (held) => {
+    let revision = 0
+    const put = (group: string, over: string | undefined, ...names: ReadonlyArray<string>): Steps.Steps<object> => {
+      const own = made(held.stored(group)?.own ?? ResourceGroup.empty, ...names)
+      return held.put({ group, own, over, revision: ++revision }) ?? Steps.of({})
+    }
+    Steps.toEnd(put("base", undefined, "a"))
+    Steps.toEnd(put("middle", "base", ...Array.from({ length: 500 }, (_, index) => `m-${index}`)))
+    for (const top of tops) Steps.toEnd(put(top, "middle", "t"))
+    const has = (group: string, name: string) =>
+      ResourceGroup.get(held.unsafeGet(group) ?? ResourceGroup.empty, {
+        typeUrl: ResourceType.Cluster.typeUrl,
+        name
+      }) !== undefined
+    /** Goes on until it is seen in the middle, and on its way to those above. */
+    const untilMiddle = (work: Steps.Steps<object>, name: string): void => {
+      while (!has("middle", name)) expect(work.next().done).toBe(false)
+      expect(has("top-199", name)).toBe(false)
+    }
+    return { held, put, has, untilMiddle }
+  })
+
+  it.effect("also if a change of the group between has shown it there", () =>
+    Effect.gen(function* () {
+      const { has, put, untilMiddle } = yield* layered
+      const ofMiddle = put("middle", "base", ...Array.from({ length: 500 }, (_, index) => `n-${index}`))
+      ofMiddle.next()
+      const ofBase = put("base", undefined, "b")
+      untilMiddle(ofMiddle, "b")
+      Steps.toEnd(ofBase)
+      expect(tops.filter((top) => !has(top, "b"))).toEqual([])
+      Steps.toEnd(ofMiddle)
+    })
+  )
+
+  it.effect("also if a change of the group below has shown it in its own", () =>
+    Effect.gen(function* () {
+      const { has, put, untilMiddle } = yield* layered
+      const ofMiddle = put("middle", "base", ...Array.from({ length: 500 }, (_, index) => `n-${index}`))
+      ofMiddle.next()
+      const ofBase = put("base", undefined, "b")
+      untilMiddle(ofBase, "n-7")
+      Steps.toEnd(ofMiddle)
+      expect(tops.filter((top) => !has(top, "n-7"))).toEqual([])
+      Steps.toEnd(ofBase)
+    })
+  )
+
+  it.effect("and it does end if groups are put over each other in a circle, which whoever puts them should not", () =>
+    Effect.gen(function* () {
+      const { held, put } = yield* layered
+      expect(held.cycleOf("base", "middle")?._tag).toBe("LayerCycle")
+      const work = put("base", "middle", "b")
+      let steps = 0
+      while (work.next().done !== true) expect(++steps).toBeLessThan(1_000)
+    })
+  )
+})
+
 describe("Clients of a group over another one", () => {
   const ask = (group: string) =>
     Request.incremental({
