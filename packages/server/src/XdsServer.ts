@@ -227,12 +227,10 @@ export const make = <R = never>(
         later(rest)
       }
       yield* Stream.runForEach(options.revocations, (next) => Effect.sync(() => recheck(next))).pipe(
-        // Without a log line it would look as if nothing were revoked any more.
-        Effect.catchAllDefect((defect) =>
-          Effect.logError(
-            "the stream of revocations failed: the last one stays in force, no other follows",
-            Cause.die(defect)
-          )
+        // Without a log line it would look as if nothing were revoked any more. It may also be interrupted, or fail in spite of
+        // its type.
+        Effect.catchAllCause((cause: Cause.Cause<unknown>) =>
+          Effect.logError("the stream of revocations failed: the last one stays in force, no other follows", cause)
         ),
         Effect.forkScoped
       )

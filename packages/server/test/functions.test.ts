@@ -221,12 +221,17 @@ describe("★ A function of the application that is wrong is the end of the stre
     )
   }
 
-  it.effect("the stream of revocations dies: it is told, and the last one stays in force", () =>
+  const ends: ReadonlyArray<readonly [title: string, end: Effect.Effect<never, unknown>]> = [
+    ["dies", Effect.dieMessage("no file")],
+    ["fails, whatever its type says,", Effect.fail("no file")],
+    ["is interrupted", Effect.interrupt]
+  ]
+  it.effect.each(ends)("the stream of revocations %s: it is told, and the last one stays in force", ([, end]) =>
     Effect.gen(function* () {
       const gone = new XdsServer.Refusal({ reason: "gone" })
       const revocations = Stream.concat(
         Stream.succeed<XdsServer.Revocation>((_origin, group) => (group === "bad" ? gone : undefined)),
-        Stream.dieMessage("no file")
+        Stream.fromEffect(end)
       )
       const settle = Effect.repeatN(Effect.yieldNow(), 20)
       const lines = yield* beside({ revocations }, Effect.zip(badEndsWith("PERMISSION_DENIED"), settle))
