@@ -4,12 +4,13 @@
  * @since 0.1.0
  */
 import type { Slices } from "@effect-xds/core/server/InterestIndex"
+import * as Redaction from "@effect-xds/proto/Redaction"
 import * as ByteBudget from "@effect-xds/transport-node/ByteBudget"
 import * as EventLoop from "@effect-xds/transport/EventLoop"
 import * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import * as Status from "@effect-xds/transport/Status"
 import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
-import * as Cause from "effect/Cause"
+import type * as Cause from "effect/Cause"
 import * as Config from "effect/Config"
 import type { ConfigError } from "effect/ConfigError"
 import * as Context from "effect/Context"
@@ -100,7 +101,6 @@ export const make = <R = never>(
     const runtime = yield* Effect.runtime<R>()
     const clock = yield* Effect.clock
     const loop = yield* EventLoop.guarded
-    const span = yield* StreamSpan.make
     const fanOuts = yield* FanOuts
     // The hash seed of the name map: clients must not be able to guess it.
     const seed = Math.floor(Math.random() * 2 ** 32)
@@ -114,6 +114,12 @@ export const make = <R = never>(
 
     // Monotonic: the wall clock may go back, and the reducers' time must not.
     const now = (): number => Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)
+
+    const log = LogThrottle.make(runtime, now)
+    const span = yield* StreamSpan.make((cause) => {
+      const reason = Redaction.ofDefect(cause)
+      log(LogLevel.Error, "defect tracer", `the tracer failed: ${reason}; the stream goes on without its span`)
+    })
 
     // One clock reading for all work of a slice.
     const worker = Slice.worker(loop, now, (work: Work, at) => {
@@ -160,7 +166,6 @@ export const make = <R = never>(
       later(rest)
     }
 
-    const log = LogThrottle.make(runtime, now)
     const missing =
       options.onMissing === undefined
         ? undefined

@@ -7,7 +7,7 @@ import { GroupSource, SnapshotStore, XdsServer } from "@effect-xds/server"
 import { MemoryClient, MemoryTransport } from "@effect-xds/testing"
 import { Status } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Layer, Queue, Stream, TestClock } from "effect"
+import { Deferred, Effect, Layer, Queue, Stream, TestClock, Tracer } from "effect"
 import { collecting } from "./StoreWrites.js"
 
 const clusters = (...names: ReadonlyArray<string>) => ({
@@ -56,6 +56,36 @@ const beside = <A, E>(options: Readonly<Record<string, unknown>>, during: Effect
 }
 type Services =
   XdsServer.XdsServer | SnapshotStore.SnapshotStore | GroupSource.GroupSource | MemoryTransport.MemoryTransport
+
+/** A tracer whose spans throw at one of their methods, or cannot be made. */
+const failing = (at: "span" | "attribute" | "event" | "end") => {
+  const fail = (method: typeof at) => (): void => {
+    if (method === at) throw new Error(`no ${at}`)
+  }
+  return Tracer.make({
+    span: (name, parent, context, links, startTime, kind) => {
+      fail("span")()
+      return {
+        _tag: "Span",
+        name,
+        spanId: "1",
+        traceId: "2",
+        parent,
+        context,
+        links: [...links],
+        kind,
+        sampled: true,
+        status: { _tag: "Started", startTime },
+        attributes: new Map(),
+        attribute: fail("attribute"),
+        event: fail("event"),
+        end: fail("end"),
+        addLinks: () => undefined
+      }
+    },
+    context: (run) => run()
+  })
+}
 
 /** Far more turns of the event loop than the end of a stream takes. */
 const noEnd = Effect.promise(() => new Promise((resolve) => setImmediate(resolve))).pipe(
@@ -238,6 +268,31 @@ describe("★ A function of the application that is wrong is the end of the stre
       expect(lines).toContain("the stream of revocations failed: the last one stays in force, no other follows")
     })
   )
+
+  for (const at of ["span", "attribute", "event", "end"] as const) {
+    it.effect(`a tracer throws at ${at}: the streams go on without a span, and end in their time`, () =>
+      Effect.gen(function* () {
+        const silentEnds = Effect.gen(function* () {
+          const silent = yield* MemoryClient.open({ peer: { address: "silent" } })
+          yield* TestClock.adjust("2 seconds")
+          expect((yield* Effect.raceFirst(silent.ended, noEnd)).code).toBe("DEADLINE_EXCEEDED")
+        })
+        const rejected = Effect.gen(function* () {
+          const bad = yield* openIn("bad")
+          const { nonce } = yield* bad.receive
+          const errorDetail = { code: 3, message: "no" }
+          bad.send(Request.incremental({ typeUrl: ResourceType.Cluster.typeUrl, responseNonce: nonce, errorDetail }))
+        })
+        const during = Effect.zipRight(rejected, Effect.repeatN(silentEnds, 1))
+        const lines = yield* Effect.provide(
+          beside({ firstRequestTimeout: "1 second" }, during),
+          Layer.setTracer(failing(at))
+        )
+        const told = lines.filter((line) => line.startsWith("the tracer failed: "))
+        expect(told).toEqual([`the tracer failed: Error: no ${at}; the stream goes on without its span`])
+      })
+    )
+  }
 
   it.effect("a listener of the store throws: the others are told, and the state is set", () =>
     Effect.gen(function* () {

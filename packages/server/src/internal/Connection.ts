@@ -11,7 +11,6 @@ import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import * as Status from "@effect-xds/transport/Status"
 import * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
-import type * as Tracer from "effect/Tracer"
 import type * as Client from "../ConnectedClient.js"
 import * as XdsServerMetrics from "../XdsServerMetrics.js"
 import * as Admission from "./Admission.js"
@@ -76,7 +75,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, StreamRe
   private giveUpAt: number
   private search: GroupSearch | undefined
   private readonly connectedAt: number
-  readonly span: Tracer.Span | undefined
+  readonly span: StreamSpan.Span | undefined
 
   constructor(
     private readonly environment: Environment<Connection>,

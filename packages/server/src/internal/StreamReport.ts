@@ -12,12 +12,12 @@ import * as Cause from "effect/Cause"
 import type * as Clock from "effect/Clock"
 import type * as Exit from "effect/Exit"
 import * as LogLevel from "effect/LogLevel"
-import type * as Tracer from "effect/Tracer"
 import * as Client from "../ConnectedClient.js"
 import type { ServerEvent } from "../ServerEvent.js"
 import * as XdsServerMetrics from "../XdsServerMetrics.js"
 import * as ResponseSize from "./ResponseSize.js"
 import * as Secrets from "./Secrets.js"
+import type * as StreamSpan from "./StreamSpan.js"
 
 /** Where a server reports. */
 export interface Report {
@@ -29,7 +29,7 @@ export interface Report {
 /** The stream that is reported. */
 export interface Subject {
   readonly report: Report
-  readonly span: Tracer.Span | undefined
+  readonly span: StreamSpan.Span | undefined
   client(): Client.ConnectedClient
 }
 
