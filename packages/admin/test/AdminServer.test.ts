@@ -15,6 +15,7 @@ import { Deferred, Effect, Fiber, Layer, Logger, LogLevel } from "effect"
 import { once } from "node:events"
 import * as Http from "node:http"
 import * as Answers from "../src/internal/Answers.js"
+import * as ConfigDump from "../src/internal/ConfigDump.js"
 
 const CDS = ResourceType.Cluster.typeUrl
 
@@ -288,6 +289,29 @@ describe("AdminServer", () => {
       yield* check
       expect(yield* json("/status")).not.toHaveProperty("groups.0.broken")
     }).pipe(Effect.provide(environment))
+  )
+
+  it.effect("lets others run while it sorts what a large group holds", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.makeMemory({ validate: "off" })
+      const resources = Array.from({ length: 50_000 }, (_, at) => ({
+        typeUrl: "type.googleapis.com/x",
+        name: `${(at * 7_919) % 50_021}`,
+        value: new Uint8Array()
+      }))
+      yield* store.set("edge", { resources: resources.map((each) => Snapshot.resource(each, { isUnknownType: true })) })
+      const dump = ConfigDump.dump(store, { group: undefined, type: undefined, name: undefined })
+      let turns = 0
+      let next = setImmediate(function count() {
+        turns++
+        next = setImmediate(count)
+      })
+      yield* Effect.promise(async () => {
+        for await (const part of dump) if (part.includes('"name"')) return
+      })
+      clearImmediate(next)
+      expect(turns).toBeGreaterThan(1)
+    })
   )
 
   it.scopedLive("dumps what the groups hold, in part if asked", () =>

@@ -3,14 +3,17 @@ import { toJson } from "@bufbuild/protobuf"
 import type { Resource } from "@effect-xds/core"
 import * as DynamicParameters from "@effect-xds/core/protocol/DynamicParameters"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
+import type * as Steps from "@effect-xds/core/Steps"
 import * as Reason from "@effect-xds/proto/Reason"
 import * as MessageBytes from "@effect-xds/proto/MessageBytes"
 import * as MessageRedaction from "@effect-xds/proto/MessageRedaction"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
-import type { SnapshotStore } from "@effect-xds/server"
+import { Slices, type SnapshotStore } from "@effect-xds/server"
+import * as EventLoop from "@effect-xds/transport/EventLoop"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Sorting from "./Sorting.js"
 
 /** Which resources to include; `undefined` includes all. */
 export interface Filter {
@@ -56,7 +59,15 @@ const entryOf = async (resource: Resource.Resource): Promise<string> => {
 
 const orderOf = (typeUrl: string): number => ResourceType.byTypeUrl(typeUrl)?.order ?? Number.POSITIVE_INFINITY
 
-const byName = (one: Resource.Resource, other: Resource.Resource): number => (one.name < other.name ? -1 : 1)
+const byName: Sorting.Order<Resource.Resource> = (one, other) => Sorting.byText(one.name, other.name)
+
+const sorting = function* (set: ResourceSet.ResourceSet) {
+  return yield* Sorting.sorted(yield* ResourceSet.listing(set), byName)
+}
+
+/** The result, while others run in between. */
+const inSlices = <A extends object>(work: Steps.Steps<A>): Promise<A> =>
+  Effect.runPromise(Slices.steps(EventLoop.process, work))
 
 /**
  * The JSON in pieces, one resource at a time, so that a store of any size needs the memory of one resource. Each group
@@ -65,9 +76,13 @@ const byName = (one: Resource.Resource, other: Resource.Resource): number => (on
 export async function* dump(store: SnapshotStore.Service, filter: Filter): AsyncGenerator<string> {
   yield '{"groups":['
   let groupComma = ""
-  for (const group of Array.from(await Effect.runPromise(store.groups)).sort()) {
+  const groups =
+    filter.group === undefined
+      ? await inSlices(Sorting.sorted(await Effect.runPromise(store.groups), Sorting.byText))
+      : [filter.group]
+  for (const group of groups) {
     const resources = Option.getOrUndefined(await Effect.runPromise(store.get(group)))?.seen
-    if (resources === undefined || (filter.group !== undefined && filter.group !== group)) continue
+    if (resources === undefined) continue
     yield `${groupComma}\n{"group":${JSON.stringify(group)},"types":[`
     groupComma = ","
     let typeComma = ""
@@ -80,8 +95,7 @@ export async function* dump(store: SnapshotStore.Service, filter: Filter): Async
       typeComma = ","
       let comma = ""
       const named = filter.name === undefined ? undefined : ResourceSet.find(set, filter.name)
-      const wanted =
-        filter.name === undefined ? Array.from(ResourceSet.all(set)).sort(byName) : named === undefined ? [] : [named]
+      const wanted = filter.name === undefined ? await inSlices(sorting(set)) : named === undefined ? [] : [named]
       for (const resource of wanted) {
         yield `${comma}\n${await entryOf(resource)}`
         comma = ","
