@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import type { Slices } from "@effect-xds/core/server/InterestIndex"
+import type * as Steps from "@effect-xds/core/Steps"
 import * as Redaction from "@effect-xds/proto/Redaction"
 import * as ByteBudget from "@effect-xds/transport-node/ByteBudget"
 import * as EventLoop from "@effect-xds/transport/EventLoop"
@@ -51,7 +52,10 @@ export type { GroupSettings, Wildcards, Options, Revocation } from "./ServerOpti
 export interface Service {
   /** The address: `127.0.0.1:18000`. */
   readonly address: string
-  /** Every open stream: its client, subscriptions, and sent, ACKed and NACKed versions. */
+  /**
+   * Every open stream: its client, subscriptions, and sent, ACKed and NACKed versions. If there are many, others run in
+   * between, and each is as it was when its turn came.
+   */
   readonly status: Effect.Effect<ReadonlyArray<ClientStatus>>
   /**
    * Whether a client of the group subscribes to this name or alias. If that is a wildcard domain of VHDS, `main/*.example`: to any
@@ -71,6 +75,21 @@ export class XdsServer extends Context.Tag("@effect-xds/server/XdsServer")<XdsSe
 
 /** The number of streams that are rechecked before others run. */
 const recheckedAtATime = 100
+
+/** The number of streams whose status is made before others run. */
+const statusesAtATime = 32
+
+/** The status of every stream that is open when it is made. */
+const statuses = function* (connections: ReadonlySet<Connection>): Steps.Steps<ReadonlyArray<ClientStatus>> {
+  const all: Array<ClientStatus> = []
+  // Not those that come meanwhile: there would be no end.
+  for (const connection of Array.from(connections)) {
+    if (!connections.has(connection)) continue
+    all.push(connection.status())
+    if (all.length % statusesAtATime === 0) yield
+  }
+  return all
+}
 
 /** Milliseconds that deadlines are rounded up to: thousands of streams cost at most a hundred wake-ups a second. */
 const deadlineTick = 10
@@ -279,7 +298,7 @@ export const make = <R = never>(
 
     return {
       address,
-      status: Effect.sync(() => Array.from(connections, (connection) => connection.status())),
+      status: Effect.suspend(() => Slice.steps(loop, statuses(connections))),
       isSubscribed: (group, typeUrl, name) => groups.get(group)?.fanOut.isSubscribed(typeUrl, name) ?? false,
       events: subscribers.stream
     }

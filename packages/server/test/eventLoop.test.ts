@@ -162,3 +162,36 @@ describe("★ an event loop that breaks its contract is named, and what it was g
 it.effect("that of the process is used as it is", () =>
   Effect.map(EventLoop.guarded, (loop) => expect(loop).toBe(process))
 )
+
+it.effect("the status of many streams is made in slices; of one that ends meanwhile nothing is told", () =>
+  Effect.gen(function* () {
+    const waiting: Array<() => void> = []
+    const later = (work: () => void) => {
+      waiting.push(work)
+      return () => undefined
+    }
+    const loop = { ...process, elapsed: impatient(), later }
+    yield* Effect.gen(function* () {
+      const clients = yield* Effect.forEach(Array.from({ length: 100 }), () => MemoryClient.open())
+      const server = yield* XdsServer.XdsServer
+      const status = yield* Effect.fork(server.status)
+      yield* Effect.yieldNow()
+      clients.at(-1)?.end()
+      let turns = 0
+      for (let work = waiting.shift(); work !== undefined; work = waiting.shift()) {
+        work()
+        turns++
+        yield* Effect.yieldNow()
+      }
+      expect(yield* Fiber.join(status)).toHaveLength(99)
+      expect(turns).toBeGreaterThanOrEqual(3)
+    }).pipe(
+      Effect.provide(
+        XdsServer.layer({ group: ({ cluster }) => cluster }).pipe(
+          Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory(), MemoryTransport.layer)),
+          Layer.provide(Layer.succeed(EventLoop.EventLoop, loop))
+        )
+      )
+    )
+  })
+)
