@@ -3,6 +3,8 @@
  *
  * @since 0.1.0
  */
+import * as Steps from "@effect-xds/core/Steps"
+import * as Sorting from "./internal/Sorting.js"
 import type { ClientStatus, StatusReport, TypeState, TypeStatus, Version } from "./StatusReport.js"
 
 /**
@@ -89,17 +91,29 @@ const rowsOf = (client: ShownClient, at: string): ReadonlyArray<Row> => {
   })
 }
 
-const columns = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<string> => {
+const columns = function* (rows: ReadonlyArray<ReadonlyArray<string>>): Steps.Steps<ReadonlyArray<string>> {
   const widths: Array<number> = []
+  const lines: Array<string> = []
+  let done = 0
   for (const row of rows) {
     row.forEach((cell, column) => (widths[column] = Math.max(widths[column] ?? 0, cell.length)))
+    if (++done % Steps.atOnce === 0) yield
   }
-  return rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join("  ")
-      .trimEnd()
-  )
+  for (const row of rows) {
+    const cells = row.map((cell, column) => cell.padEnd(widths[column] ?? 0))
+    lines.push(cells.join("  ").trimEnd())
+    if (++done % Steps.atOnce === 0) yield
+  }
+  return lines
+}
+
+/** By group, then by node. */
+const inOrder: Sorting.Order<ReadonlyArray<string>> = (one, other) => {
+  for (const column of [3, 2]) {
+    const order = Sorting.byText(one[column] ?? "", other[column] ?? "")
+    if (order !== 0) return order
+  }
+  return 0
 }
 
 const count = (number: number, what: string): string => `${number} ${what}${number === 1 ? "" : "s"}`
@@ -111,32 +125,41 @@ const count = (number: number, what: string): string => `${number} ${what}${numb
  *
  * @since 0.1.0
  */
-export const lines = ({ at, clients, not_ready }: ShownReport, maxRows = 10_000): ReadonlyArray<string> => {
+export const lines = (report: ShownReport, maxRows = 10_000): ReadonlyArray<string> =>
+  Steps.toEnd(linesInSteps(report, maxRows))
+
+/** Clients in a step. */
+const clientsAtOnce = 16
+
+/**
+ * {@link lines} in steps, for clients that may be made one after the other.
+ *
+ * @since 0.1.0
+ */
+export const linesInSteps = function* (
+  { at, clients, not_ready }: Omit<ShownReport, "clients"> & { readonly clients: Iterable<ShownClient> },
+  maxRows = 10_000
+): Steps.Steps<ReadonlyArray<string>> {
   const byState = new Map<TypeState, Array<ReadonlyArray<string>>>(states.map((state) => [state, []]))
   const totals = new Map<TypeState, number>()
+  let seen = 0
   for (const client of clients) {
     for (const { cells, state } of rowsOf(client, at)) {
       totals.set(state, (totals.get(state) ?? 0) + 1)
       const rows = byState.get(state)
       if (rows !== undefined && rows.length < maxRows) rows.push([state, ...cells.map(oneLine)])
     }
+    if (++seen % clientsAtOnce === 0) yield
   }
-  const inOrder = (one: ReadonlyArray<string>, other: ReadonlyArray<string>): number => {
-    // By group, then by node.
-    for (const column of [3, 2]) {
-      const [a = "", b = ""] = [one[column], other[column]]
-      if (a !== b) return a < b ? -1 : 1
-    }
-    return 0
-  }
-  const rows = Array.from(byState.values()).flatMap((each) => each.sort(inOrder))
+  const rows: Array<ReadonlyArray<string>> = []
+  for (const each of byState.values()) for (const row of yield* Sorting.sorted(each, inOrder)) rows.push(row)
   const shown = rows.slice(0, maxRows)
   const all = Array.from(totals.values()).reduce((sum, each) => sum + each, 0)
   const summary = states.flatMap((state) => (totals.has(state) ? [`${totals.get(state) ?? 0} ${state}`] : []))
   return [
     ...not_ready.map((reason) => `not ready: ${oneLine(reason)}`),
-    clients.length === 0 ? "no clients" : `${count(clients.length, "client")}: ${summary.join(", ")}`,
-    ...(shown.length === 0 ? [] : ["", ...columns([heading, ...shown])]),
+    seen === 0 ? "no clients" : `${count(seen, "client")}: ${summary.join(", ")}`,
+    ...(shown.length === 0 ? [] : ["", ...(yield* columns([heading, ...shown]))]),
     ...(all > shown.length ? [`and ${all - shown.length} more`] : [])
   ]
 }

@@ -21,6 +21,31 @@ const acked = (type: string, seconds = 1) => {
 const cellsOf = (lines: ReadonlyArray<string>) => lines.map((line) => line.split(/ {2,}/))
 
 describe("StatusTable", () => {
+  it("is made in steps of a few clients each, in the same order", () => {
+    const names = Array.from({ length: 2_000 }, (_, index) => `${(index * 7) % 2_000}`)
+    const report = { at, not_ready: [], clients: names.map((name) => client(name, [acked("CDS")])) }
+    let made = 0
+    const clients = function* () {
+      for (const each of report.clients) {
+        made++
+        yield each
+      }
+    }
+    const work = StatusTable.linesInSteps({ ...report, clients: clients() })
+    const most: Array<number> = []
+    for (;;) {
+      made = 0
+      const { done, value } = work.next()
+      most.push(made)
+      if (done !== true) continue
+      expect(value).toEqual(StatusTable.lines(report))
+      break
+    }
+    expect(Math.max(...most)).toBeLessThanOrEqual(16)
+    // The two passes over the rows, too.
+    expect(most.filter((each) => each === 0).length).toBeGreaterThan(60)
+  })
+
   it("tells one line for each client and type, problems first, the worst of them before", () => {
     const lines = StatusTable.lines({
       at,

@@ -2,8 +2,9 @@
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { Client, GroupReport } from "@effect-xds/server"
-import { SnapshotStore, XdsServer } from "@effect-xds/server"
+import { Slices, SnapshotStore, XdsServer } from "@effect-xds/server"
 import type { Answer } from "@effect-xds/transport-node/HttpListener"
+import * as EventLoop from "@effect-xds/transport/EventLoop"
 import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
@@ -16,6 +17,7 @@ import type { GroupStatus } from "../StatusReport.js"
 import * as StatusReport from "../StatusReport.js"
 import * as StatusTable from "../StatusTable.js"
 import * as ConfigDump from "./ConfigDump.js"
+import * as Sorting from "./Sorting.js"
 
 /**
  * Options for the answers. Each has a default.
@@ -46,15 +48,21 @@ export const text = (status: number, body: string): Answer => ({
 /** Pieces are joined up to this many characters: an HTTP chunk per resource would cost more than the resource. */
 const pieceSize = 16_384
 
+/** Milliseconds of work, in which there may be no such piece, before others have their turn. */
+const sliceLength = 2
+
 async function* inPieces(parts: AsyncIterable<string> | Iterable<string>): AsyncGenerator<string> {
   let piece = ""
+  let end = performance.now() + sliceLength
   for await (const part of parts) {
     piece += part
-    if (piece.length < pieceSize) continue
-    yield piece
-    piece = ""
+    if (piece.length >= pieceSize) {
+      yield piece
+      piece = ""
+    } else if (performance.now() < end) continue
     // Clients of the control plane must not wait for a large answer.
     await setImmediate()
+    end = performance.now() + sliceLength
   }
   if (piece !== "") yield piece
 }
@@ -70,26 +78,21 @@ const wordsOf = ({ omitted, rules }: GroupReport.Broken): ReadonlyArray<string> 
   return omitted === 0 ? words : [...words, `and ${omitted} more`]
 }
 
-const groupsOf = (
-  store: SnapshotStore.Service,
-  names: ReadonlyArray<string>
-): Effect.Effect<ReadonlyArray<GroupStatus>> =>
-  Effect.forEach(names, (group) =>
-    Effect.map(store.get(group), (found) => {
-      const stored = Option.getOrUndefined(found)
-      return {
-        group,
-        resources: Object.fromEntries(
-          Array.from(stored?.seen?.sets ?? [], ([typeUrl, set]) => [
-            ResourceType.shortNameOf(typeUrl),
-            ResourceSet.size(set)
-          ])
-        ),
-        ...(stored?.invalid !== undefined && { invalid: stored.invalid.map(({ message }) => message) }),
-        ...(stored?.broken !== undefined && { broken: wordsOf(stored.broken) })
-      }
-    })
-  )
+const groupOf = (store: SnapshotStore.Service, group: string): Effect.Effect<GroupStatus> =>
+  Effect.map(store.get(group), (found) => {
+    const stored = Option.getOrUndefined(found)
+    return {
+      group,
+      resources: Object.fromEntries(
+        Array.from(stored?.seen?.sets ?? [], ([typeUrl, set]) => [
+          ResourceType.shortNameOf(typeUrl),
+          ResourceSet.size(set)
+        ])
+      ),
+      ...(stored?.invalid !== undefined && { invalid: stored.invalid.map(({ message }) => message) }),
+      ...(stored?.broken !== undefined && { broken: wordsOf(stored.broken) })
+    }
+  })
 
 /** The limits of transports that are reached, so that new clients are refused. */
 const refused: Effect.Effect<ReadonlyArray<string>> = Effect.map(Metric.snapshot, (pairs) =>
@@ -140,7 +143,6 @@ export const make = (
         }
         const all = yield* server.status
         const clients = group === undefined ? all : all.filter((client) => client.group === group)
-        const names = Array.from(yield* store.groups).sort()
         const reasons = yield* notReady
         const extra = yield* details
         const monotonic = Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)
@@ -148,16 +150,30 @@ export const make = (
         const ofClient = (client: Client.ClientStatus): StatusReport.ClientStatus =>
           StatusReport.ofClient(client, (millis) => millis + wallClock - monotonic)
         const at = new Date(wallClock).toISOString()
-        if (format === "text") {
-          return text(200, StatusTable.lines({ at, not_ready: reasons, clients: clients.map(ofClient) }).join("\n"))
+        function* shown(): Generator<StatusReport.ClientStatus> {
+          for (const client of clients) yield ofClient(client)
         }
-        const groups = yield* groupsOf(store, group === undefined ? names : names.filter((name) => name === group))
-        const head = JSON.stringify({ ...extra, at, not_ready: reasons, groups }).slice(0, -1)
-        function* parts(): Generator<string> {
-          yield `${head},"clients":[`
+        if (format === "text") {
+          const table = StatusTable.linesInSteps({ at, not_ready: reasons, clients: shown() })
+          return text(200, (yield* Slices.steps(EventLoop.process, table)).join("\n"))
+        }
+        const known = yield* store.groups
+        const names =
+          group === undefined
+            ? yield* Slices.steps(EventLoop.process, Sorting.sorted(known, Sorting.byText))
+            : known.filter((name) => name === group)
+        const head = JSON.stringify({ ...extra, at, not_ready: reasons }).slice(0, -1)
+        async function* parts(): AsyncGenerator<string> {
+          yield `${head},"groups":[`
           let comma = ""
-          for (const client of clients) {
-            yield `${comma}\n${JSON.stringify(ofClient(client))}`
+          for (const name of names) {
+            yield `${comma}\n${JSON.stringify(await Effect.runPromise(groupOf(store, name)))}`
+            comma = ","
+          }
+          yield `],"clients":[`
+          comma = ""
+          for (const client of shown()) {
+            yield `${comma}\n${JSON.stringify(client)}`
             comma = ","
           }
           yield "]}\n"
