@@ -163,7 +163,8 @@ export const make = <R = never>({
         return wanted === undefined ? Effect.void : Effect.ignore(ask(group, wanted, undefined))
       })
 
-    // ★ An interruption must not come between the latch and what opens it.
+    // ★ It changes as a whole, also if the call has taken too long, or the server ends: else a host that is in the store would not
+    // count, or a latch that is closed would stay so.
     const add = (group: string, routes: string, virtualHost: VirtualHost): Effect.Effect<void, unknown, R> =>
       Effect.uninterruptibleMask((restore) => {
         const resource = VirtualHostDiscovery.nameOf(routes, virtualHost.name)
@@ -199,8 +200,6 @@ export const make = <R = never>({
               return latch.open
             })
           ),
-          // ★ Else a host that is in the store would not count when the call has taken too long, or the server ends.
-          Effect.uninterruptible,
           Effect.zipRight(old === undefined ? Effect.void : restore(again(old[1])))
         )
       })
