@@ -11,6 +11,7 @@
  *   returns: a volume may not be mounted. The same holds for an empty directory in its place. To remove resources for
  *   good, remove the files, then the directory.
  * - A name in two files of a group is an error of the later file.
+ * - Links to files and directories are followed. Several groups may have a link to the same directory; each has its files.
  *
  * Directories are watched, not polled; see {@link Options}. Unchanged content changes nothing.
  *

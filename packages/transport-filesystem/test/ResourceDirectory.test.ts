@@ -212,6 +212,36 @@ describe("a directory of resources", () => {
     })
   )
 
+  it.scopedLive("has the files of a shared directory in every group with a link to it, and once in each", () =>
+    Effect.gen(function* () {
+      const directory = yield* Directories.temporary
+      directory.write("shared/common.yaml", cluster("common"))
+      for (const group of ["east", "west"]) directory.write(`root/${group}/own.yaml`, cluster(`${group}-own`))
+      directory.link("../../shared", "root/west/shared")
+      directory.link("west", "root/alias")
+      directory.link("..", "root/west/circle")
+      const source = yield* reading(directory, {}, directory.at("root"))
+      yield* source.holds("west", "common", "west-own")
+      yield* source.holds("alias", "common", "west-own")
+      directory.link("../../shared", "root/east/shared")
+      yield* source.holds("east", "common", "east-own")
+      directory.move("shared/common.yaml", cluster("common2"))
+      for (const group of ["alias", "east", "west"]) {
+        yield* source.holds(group, "common2", group === "east" ? "east-own" : "west-own")
+      }
+      directory.link("shared", "root/east/again")
+      directory.write("root/east/later.yaml", cluster("later"))
+      yield* source.holds("east", "common2", "east-own", "later")
+      expect(
+        source.told
+          .filter(({ removed }) => removed.length > 0)
+          .map(({ group }) => group)
+          .sort()
+      ).toEqual(["alias", "east", "west"])
+      expect(source.events.filter(({ _tag }) => _tag === "Rejected")).toEqual([])
+    })
+  )
+
   it.scopedLive("keeps the last good state of a file that is rejected until it is right", () =>
     Effect.gen(function* () {
       const directory = yield* Directories.temporary

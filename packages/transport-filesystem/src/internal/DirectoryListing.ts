@@ -96,7 +96,6 @@ export const read = async (options: {
   const unreadable = new Map<string, string>()
   const content = new Set<string>()
   const watched = new Set<string>()
-  const visited = new Set<string>()
   let entries = 0
 
   const watch = (directory: string, identity: string, isContent: boolean): boolean => {
@@ -105,13 +104,16 @@ export const read = async (options: {
     return options.watch(directory, identity, isContent)
   }
 
-  const visit = async (path: string, group: string | undefined, depth: number): Promise<void> => {
+  /**
+   * `visited`: the root and the directories of this group, by identity. Links may lead in a circle, and a group has each
+   * directory only once; but any number of groups may have a link to the same one.
+   */
+  const visit = async (path: string, group: string | undefined, depth: number, visited: Set<string>): Promise<void> => {
     let names: ReadonlyArray<string>
     let links: ReadonlyArray<string>
     let identity: string
     try {
       identity = PathLookup.identityOf(await stat(path, { bigint: true }))
-      // A cycle of links.
       if (visited.has(identity)) return
       visited.add(identity)
       watch(path, identity, true)
@@ -139,7 +141,7 @@ export const read = async (options: {
         const next = join(path, name)
         const found = stats[index]
         if (found?.isDirectory() === true) {
-          if (depth < maxDepth) await visit(next, group ?? name, depth + 1)
+          if (depth < maxDepth) await visit(next, group ?? name, depth + 1, depth === 0 ? new Set([identity]) : visited)
         } else if (FileFormat.ofPath(name) !== undefined) {
           files.set(next, { group: group ?? rootGroup, stats: found })
         }
@@ -148,6 +150,6 @@ export const read = async (options: {
   }
 
   const ways = await WayWatch.add(root, (directory, identity) => watch(directory, identity, false))
-  await visit(root, undefined, 0)
+  await visit(root, undefined, 0, new Set())
   return { files, directories, unreadable, content, watched, ways }
 }
