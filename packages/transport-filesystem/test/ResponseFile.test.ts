@@ -153,6 +153,23 @@ describe("a file with a response", () => {
     })
   )
 
+  it.scopedLive("is read when it is changed where a relative link in a linked directory leads", () =>
+    Effect.gen(function* () {
+      const directory = yield* Directories.temporary
+      directory.write("shared/cds.yaml", clusters("1", "a"))
+      directory.make("releases/42/config")
+      directory.link("../../../shared/cds.yaml", "releases/42/config/cds.yaml")
+      directory.link("releases/42", "current")
+      const file = yield* reading(directory, "current/config/cds.yaml")
+      directory.move("shared/cds.yaml", clusters("2", "a"))
+      yield* file.accepted("2")
+      // A path may lead out of a linked directory, too.
+      const beside = yield* ResponseFile.make(`${directory.path}/current/../../shared/cds.yaml`, { quietPeriod: 20 })
+      directory.move("shared/cds.yaml", clusters("3", "a"))
+      yield* Waiting.eventually(Effect.map(versionOf(beside.current), (version) => expect(version).toBe("3")))
+    })
+  )
+
   it.scopedLive("that is rejected leaves the last good state, and says where it is wrong", () =>
     Effect.gen(function* () {
       const directory = yield* Directories.temporary

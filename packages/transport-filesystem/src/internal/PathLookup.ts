@@ -1,8 +1,8 @@
 /** Resolves a path, with the directories that decide where it leads. */
 import * as Reason from "@effect-xds/proto/Reason"
 import type { BigIntStats } from "node:fs"
-import { lstat, readlink, stat } from "node:fs/promises"
-import { basename, dirname, join, parse, resolve } from "node:path"
+import { lstat, readlink, realpath, stat } from "node:fs/promises"
+import { basename, dirname, isAbsolute, join, parse } from "node:path"
 
 /** The code of a system error, such as ENOENT. */
 export const codeOf = (cause: unknown): string => {
@@ -37,6 +37,9 @@ export const identityOf = ({ dev, ino }: BigIntStats): string => `${dev}:${ino}`
 
 const maxLinks = 40
 
+/** The absolute path that another one or a link stands for. `..` is kept: it leads out of where a link before it leads. */
+const absolute = (directory: string, path: string): string => (isAbsolute(path) ? path : `${directory}/${path}`)
+
 /** A directory whose changes may redirect a path. */
 export interface Way {
   /** Distinguishes it from a replacement at the same path. */
@@ -59,7 +62,11 @@ export const waysTo = async (path: string): Promise<ReadonlyMap<string, Way>> =>
     const { root } = parse(target)
     let directory = root
     for (const name of target.slice(root.length).split("/")) {
-      if (name === "") continue
+      if (name === "" || name === ".") continue
+      if (name === "..") {
+        directory = dirname(await realpath(directory))
+        continue
+      }
       const next = join(directory, name)
       let stats: BigIntStats
       try {
@@ -70,11 +77,11 @@ export const waysTo = async (path: string): Promise<ReadonlyMap<string, Way>> =>
       }
       if (stats.isSymbolicLink() && ++links <= maxLinks) {
         await add(directory, name)
-        await visit(resolve(directory, await readlink(next)))
+        await visit(absolute(await realpath(directory), await readlink(next)))
       }
       directory = next
     }
-    await add(dirname(target), basename(target))
+    await add(dirname(directory), basename(directory))
   }
   const add = async (directory: string, name: string): Promise<void> => {
     try {
@@ -86,7 +93,7 @@ export const waysTo = async (path: string): Promise<ReadonlyMap<string, Way>> =>
     }
   }
   try {
-    await visit(resolve(path))
+    await visit(absolute(process.cwd(), path))
   } catch {
     // The same for a removed link.
   }
