@@ -24,11 +24,12 @@ import type { FileStatus } from "./FileStatus.js"
 import * as FilesystemMetrics from "./FilesystemMetrics.js"
 import * as ChangeSignal from "./internal/ChangeSignal.js"
 import * as DirectoryWatch from "./internal/DirectoryWatch.js"
+import * as EntryWatch from "./internal/EntryWatch.js"
 import { FileClientStream, type Environment } from "./internal/FileClientStream.js"
 import { withDefaults, type ReadOptions } from "./internal/ReadOptions.js"
 import * as ResponsePlan from "./internal/ResponsePlan.js"
+import * as WatchedFile from "./internal/WatchedFile.js"
 import * as WayWatch from "./internal/WayWatch.js"
-import * as ResponseFile from "./ResponseFile.js"
 
 /**
  * Options for reading. Each has a default.
@@ -93,13 +94,14 @@ export const make = (options: Options = {}): Service => {
           return yield* fail(`its ending is none of ${FileFormat.extensions.join(", ")}`)
         }
         const runtime = yield* Effect.runtime()
+        const watch = yield* EntryWatch.make(withDefaults(options).pollInterval)
         const own = new Set<FileClientStream>()
         yield* Effect.addFinalizer(() =>
           Effect.sync(() => {
             for (const stream of [...own]) stream.end()
           })
         )
-        const environment = environmentOf(server.address, source, options, runtime, (stream) => {
+        const environment = environmentOf(server.address, source, options, watch, runtime, (stream) => {
           own.delete(stream)
           streams.delete(stream)
         })
@@ -162,6 +164,7 @@ const environmentOf = (
   address: string,
   source: ResponsePlan.Source,
   options: Options,
+  watch: EntryWatch.EntryWatch,
   runtime: Runtime.Runtime<never>,
   onDone: (stream: FileClientStream) => void
 ): Environment => {
@@ -185,7 +188,7 @@ const environmentOf = (
     read: (path, typeUrl, onChange) =>
       run(
         Effect.gen(function* () {
-          const file = yield* ResponseFile.make(path, { ...options, typeUrl })
+          const file = yield* WatchedFile.make(path, { ...options, typeUrl }, watch)
           const tell = Effect.gen(function* () {
             const status = yield* file.status
             const response = Option.getOrUndefined(yield* file.current)

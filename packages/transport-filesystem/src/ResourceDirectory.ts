@@ -368,7 +368,7 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
           maxFiles,
           watch: (directory, identity, isContent) => {
             if (isContent) content.add(directory)
-            return watch.add(directory, identity)
+            return watch.add(directory, { identity })
           }
         })
       } catch (cause) {

@@ -130,7 +130,7 @@ export const read = async (options: {
     if (entries > maxFiles)
       throw new TooManyFiles(`more than ${maxFiles} files, the limit; put several resources into one file`)
     for (const name of links) {
-      await WayWatch.add(join(path, name), (directory, identity) => watch(directory, identity, true))
+      await WayWatch.add(join(path, name), (directory, { identity }) => watch(directory, identity, true))
     }
     if (depth <= 1) directories.set(path, { identity, isEmpty: names.length === 0 })
 
@@ -149,7 +149,7 @@ export const read = async (options: {
     }
   }
 
-  const ways = await WayWatch.add(root, (directory, identity) => watch(directory, identity, false))
+  const ways = await WayWatch.add(root, (directory, { identity }) => watch(directory, identity, false))
   await visit(root, undefined, 0, new Set())
   return { files, directories, unreadable, content, watched, ways }
 }

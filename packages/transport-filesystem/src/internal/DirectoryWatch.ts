@@ -11,9 +11,10 @@ export interface DirectoryWatch {
    * Watches a directory. `identity` distinguishes it from a replacement at the same path. Returns whether it was not
    * watched before: then earlier changes were not reported.
    */
-  readonly add: (path: string, identity: string) => boolean
+  readonly add: (path: string, directory: { readonly identity: string }) => boolean
+  readonly remove: (path: string) => void
   /** Stops watching all other directories. */
-  readonly retain: (paths: ReadonlySet<string>) => void
+  readonly retain: (paths: { readonly has: (path: string) => boolean }) => void
   readonly close: () => void
 }
 
@@ -33,6 +34,7 @@ export const make = (options: {
 }): DirectoryWatch => {
   const watched = new Map<string, Watched>()
   let poll: NodeJS.Timeout | undefined
+  let isClosed = false
 
   const startPolling = (): void => {
     poll ??= setInterval(() => {
@@ -54,8 +56,15 @@ export const make = (options: {
     if (isNew) options.onFailure(path, Reason.of(cause))
   }
 
+  const remove = (path: string): void => {
+    watched.get(path)?.watcher?.close()
+    watched.delete(path)
+  }
+
   return {
-    add: (path, identity) => {
+    add: (path, { identity }) => {
+      // By a look that was under way.
+      if (isClosed) return false
       const known = watched.get(path)
       if (known?.watcher !== undefined && known.identity === identity) return false
       known?.watcher?.close()
@@ -74,14 +83,12 @@ export const make = (options: {
         return false
       }
     },
+    remove,
     retain: (paths) => {
-      for (const [path, { watcher }] of watched) {
-        if (paths.has(path)) continue
-        watcher?.close()
-        watched.delete(path)
-      }
+      for (const path of watched.keys()) if (!paths.has(path)) remove(path)
     },
     close: () => {
+      isClosed = true
       clearInterval(poll)
       for (const { watcher } of watched.values()) watcher?.close()
       watched.clear()
