@@ -499,6 +499,12 @@ describe("an error says where, what and what to do", () => {
       "resources {\n  [type.googleapis.com/envoy.config.cluster.v3.Cluster] {\n    name: 17\n  }\n}\n",
       "a.txtpb:3:11: expected a string, got a number"
     ],
+    [
+      "an unknown field in text, after others on its line",
+      "a.txtpb",
+      `resources { [${ResourceType.Cluster.typeUrl}] { name: "a \\"b c" alt_stat_name: 'd' nmae: "x" } }\n`,
+      'a.txtpb:1:104: unknown field "nmae" for message envoy.config.cluster.v3.Cluster'
+    ],
     ["text that ends too early", "a.txtpb", "resources {\n", 'a.txtpb:1:12: unexpected end of input, expected "}"'],
     [
       "another ending",
@@ -512,6 +518,22 @@ describe("an error says where, what and what to do", () => {
     Effect.gen(function* () {
       const found = yield* said(resources(file, content))
       expect(found).toBe(message)
+    })
+  )
+
+  it.effect("a mistake in protobuf text takes little time to find, however long its line", () =>
+    Effect.gen(function* () {
+      const long = "A".repeat(100_000)
+      const text = `resources { [${ResourceType.Cluster.typeUrl}] { name: "${long}" nmae: "x" } }\n`
+      const column = text.indexOf("nmae") + 1
+      const taken = Effect.gen(function* () {
+        const before = process.cpuUsage()
+        expect(yield* said(resources("a.txtpb", text))).toContain(`a.txtpb:1:${column}: unknown field "nmae"`)
+        const { system, user } = process.cpuUsage(before)
+        return (user + system) / 1_000
+      })
+      // Other threads of the process are counted, too.
+      expect(Math.min(yield* taken, yield* taken, yield* taken)).toBeLessThan(1_500)
     })
   )
 

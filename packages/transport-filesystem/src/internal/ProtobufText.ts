@@ -215,11 +215,19 @@ const offsetOf = (schema: DescMessage, text: string, registry: Registry, failure
   return startOfWord(text, after)
 }
 
-/** The start of the word or string that ends here, on the same line. */
+/** A word, a string, which may lack its end, or another character. */
+const token = /"[^"\\]*(?:\\.[^"\\]*)*"?|'[^'\\]*(?:\\.[^'\\]*)*'?|[\w.+-]+|./sy
+
+/**
+ * The start of the word or string that ends here. ★ It is found from the start of its line, token by token: a search
+ * from its end would try each character before it as the start, and take the square of a long line.
+ */
 const startOfWord = (text: string, end: number): number => {
-  const line = text.slice(text.lastIndexOf("\n", end - 1) + 1, end)
-  const word = /(?:"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|[\w.+-]+|.)$/.exec(line)?.[0] ?? ""
-  return end - word.length
+  const begin = text.lastIndexOf("\n", end - 1) + 1
+  const line = text.slice(begin, end)
+  let start = 0
+  for (let at = 0; at >= 0 && at < line.length; at = endOf(token, line, at)) start = at
+  return begin + start
 }
 
 /** A word that could be a field name or an enum value. */
