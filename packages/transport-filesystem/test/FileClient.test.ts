@@ -8,7 +8,7 @@ import {
   type ClusterLoadAssignment,
   ClusterLoadAssignmentSchema
 } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
-import { DiscoveryResponseSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
+import { type DiscoveryResponse, DiscoveryResponseSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
 import { eventually } from "@effect-xds/testing/Waiting"
 import { ClientTransport } from "@effect-xds/transport"
 import { FileClient, FilesystemMetrics, ResponseDirectory } from "@effect-xds/transport-filesystem"
@@ -357,6 +357,53 @@ describe("A channel to files", () => {
       stream.send(new Uint8Array())
       expect(heard.slice(2)).toEqual([])
       yield* eventually(() => expect(heard.slice(2)).toEqual(["UNIMPLEMENTED"]))
+    })
+  )
+
+  it.scopedLive("takes an answer that comes after other responses for that, and not for a new request", () =>
+    Effect.gen(function* () {
+      const directory = yield* Directories.temporary
+      directory.move("cds.json", cds("a=1"))
+      directory.move("eds/e.json", eds("e", 1))
+      directory.move("eds/f.json", eds("f", 1))
+      const client = FileClient.make({ quietPeriod: 5 })
+      const to = yield* client.connect({
+        address: `path://${directory.path}`,
+        credentials: ClientTransport.insecure
+      })
+      const messages: Array<DiscoveryResponse> = []
+      const names = (typeUrl: string) => (typeUrl === ResourceType.Cluster.typeUrl ? [] : ["e", "f"])
+      const send = (request: Parameters<typeof Request.stateOfTheWorld>[0]) =>
+        stream.send(
+          ClientRequest.encode(Request.stateOfTheWorld({ ...request, resourceNames: names(request.typeUrl) }))
+        )
+      const stream = to.open(
+        { protocol: "StateOfTheWorld", typeUrl: undefined },
+        {
+          onOpen: () => {
+            for (const { typeUrl } of [ResourceType.Cluster, ResourceType.ClusterLoadAssignment]) send({ typeUrl })
+          },
+          onMessage: (message) => void messages.push(fromBinary(DiscoveryResponseSchema, message)),
+          onEnd: () => undefined
+        }
+      )
+      for (let credit = 0; credit < 10; credit++) stream.next()
+      yield* eventually(() => expect(messages).toHaveLength(3))
+      const refusals = (yield* Metric.value(FilesystemMetrics.rejections)).count
+      for (const { nonce, typeUrl } of messages) {
+        send({ typeUrl, responseNonce: nonce, errorDetail: { code: 3, message: `no to ${nonce}` } })
+      }
+      const errors = Effect.map(client.status, (files) => files.map(({ error }) => error?.detail))
+      expect((yield* errors).sort()).toEqual(["no to 1", "no to 2", "no to 3"])
+      expect((yield* Metric.value(FilesystemMetrics.rejections)).count - refusals).toBe(3)
+      directory.move("cds.json", cds("a=2"))
+      yield* eventually(() => expect(messages.at(-1)?.typeUrl).toBe(ResourceType.Cluster.typeUrl))
+      const [first] = messages.slice(-1)
+      expect(messages).toHaveLength(4)
+      // What is asked for without an answer is sent again.
+      if (first !== undefined) send({ typeUrl: first.typeUrl, responseNonce: first.nonce })
+      if (first !== undefined) send({ typeUrl: first.typeUrl, responseNonce: first.nonce })
+      yield* eventually(() => expect(messages).toHaveLength(5))
     })
   )
 

@@ -54,13 +54,12 @@ interface Subscription {
   /** Files that were found for a wildcard. */
   found: ReadonlyArray<string>
   stopListing: (() => void) | undefined
+  /** The files of responses without an answer, by nonce. Responses of other types may come before the answer. */
+  readonly unanswered: Map<string, OpenFile>
 }
 
-/** The last response, until the client answers it. */
-interface Unanswered {
-  readonly nonce: string
-  readonly file: OpenFile
-}
+/** The most responses of a type that an answer may be behind: a client answers its last one, and with it the others. */
+const maxUnanswered = 1_000
 
 const isSame = (one: ReadonlyArray<string>, other: ReadonlyArray<string>): boolean =>
   one.length === other.length && one.every((name, index) => name === other[index])
@@ -69,7 +68,6 @@ export class FileClientStream implements ClientTransport.ClientStream {
   readonly #subscriptions = new Map<string, Subscription>()
   /** Files with an unsent change, in order. */
   readonly #pending = new Map<OpenFile, Subscription>()
-  #unanswered: Unanswered | undefined
   #open = false
   #done = false
   #credit = 1
@@ -147,7 +145,7 @@ export class FileClientStream implements ClientTransport.ClientStream {
     const typeUrl = request.typeUrl === "" ? (this.typeUrl ?? "") : request.typeUrl
     const names = request.resourceNames
     const known = this.#subscriptions.get(typeUrl)
-    if (this.#answers(request) && known !== undefined && isSame(known.names, names)) return
+    if (known !== undefined && this.#answers(known, request) && isSame(known.names, names)) return
     if (ResponsePlan.filesFor(this.environment.source, typeUrl, []) === undefined) {
       const text = `${ResourceType.shortNameOf(typeUrl)} is not in files`
       return this.#later(() => this.fail(Status.make("UNIMPLEMENTED", text)))
@@ -158,7 +156,8 @@ export class FileClientStream implements ClientTransport.ClientStream {
       named: false,
       files: new Map(),
       found: [],
-      stopListing: undefined
+      stopListing: undefined,
+      unanswered: new Map()
     }
     this.#subscriptions.set(typeUrl, subscription)
     const before = new Set(subscription.names)
@@ -174,12 +173,14 @@ export class FileClientStream implements ClientTransport.ClientStream {
     }
   }
 
-  /** Whether a request answers the last response; if so, that is answered now. */
-  #answers({ errorDetail, responseNonce }: Request.StateOfTheWorldRequest): boolean {
-    const unanswered = this.#unanswered
-    if (unanswered === undefined || responseNonce !== unanswered.nonce) return false
-    this.#unanswered = undefined
-    const { file } = unanswered
+  /** Whether a request answers a response; if so, that is answered now, with those of its type before it. */
+  #answers({ unanswered }: Subscription, { errorDetail, responseNonce }: Request.StateOfTheWorldRequest): boolean {
+    const file = unanswered.get(responseNonce)
+    if (file === undefined) return false
+    for (const nonce of unanswered.keys()) {
+      unanswered.delete(nonce)
+      if (nonce === responseNonce) break
+    }
     const isKnown = file.refused?.detail === errorDetail?.message
     file.refused = errorDetail && refusal(file.path, errorDetail.message)
     if (file.refused !== undefined && !isKnown) this.environment.onRefused(file.refused)
@@ -271,7 +272,10 @@ export class FileClientStream implements ClientTransport.ClientStream {
       const message = messageFor(subscription, file, nonce)
       if (message === undefined) continue
       this.#credit--
-      this.#unanswered = { nonce, file }
+      const { unanswered } = subscription
+      unanswered.set(nonce, file)
+      const [oldest] = unanswered.keys()
+      if (unanswered.size > maxUnanswered && oldest !== undefined) unanswered.delete(oldest)
       this.#tell(() => this.handler.onMessage(message))
     }
     this.#delivering = false
