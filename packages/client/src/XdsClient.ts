@@ -70,7 +70,7 @@ type Type = DescMessage | WatchableType<unknown>
 export interface Service {
   /**
    * The events of a resource, beginning with its current state. Interrupting the stream ends the watch; the last watch
-   * of a name ends the subscription. The name of a glob collection (`xdstp://<authority>/<type>/<path>/*`, TP1) gives the
+   * of a name ends the subscription. The stream ends when the scope of the client closes. The name of a glob collection (`xdstp://<authority>/<type>/<path>/*`, TP1) gives the
    * events of its members, each with its own name; `DoesNotExist` of the collection itself if it has none. Fails with {@link DecoderConflict} if the type is already watched with another
    * decoder.
    */
@@ -88,7 +88,7 @@ export interface Service {
   }
   /**
    * The current resource. While no server can be reached, it waits until `timeout` (default: 20 seconds, longer than
-   * the resource timer).
+   * the resource timer). It fails with {@link ResourceUnavailable} when the scope of the client closes.
    */
   readonly get: {
     <Desc extends DescMessage>(
@@ -240,7 +240,7 @@ export const make = <E = never, R = never>(
     const end = ({ id }: { readonly id: number }) => Effect.sync(() => driver.unwatch(id))
     const watchType = <A>(type: WatchableType<A>, name: string): Stream.Stream<ResourceEvent<A>, DecoderConflict> =>
       Stream.unwrapScoped(
-        Effect.map(Effect.acquireRelease(begin(type, name), end), ({ pull }) => Stream.repeatEffectChunk(pull))
+        Effect.map(Effect.acquireRelease(begin(type, name), end), ({ pull }) => Stream.repeatEffectChunkOption(pull))
       )
 
     const schemas = new Map<DescMessage, WatchableType<MessageShape<DescMessage>>>()
@@ -360,14 +360,16 @@ export const make = <E = never, R = never>(
 
 /** The first decisive event of a watch: a resource or an error. */
 const first = <A>(
-  pull: Effect.Effect<Iterable<ResourceEvent<A>>>,
+  pull: Effect.Effect<Iterable<ResourceEvent<A>>, Option.Option<never>>,
   typeUrl: string,
   name: string,
   options: GetOptions
 ): Effect.Effect<A, ResourceDoesNotExist | ResourceUnavailable> => {
   const timeout = Duration.decode(options.timeout ?? "20 seconds")
   let last = "no server answered"
-  const next: Effect.Effect<A, ResourceDoesNotExist | ResourceUnavailable> = Effect.flatMap(pull, (events) => {
+  const reason = "the scope of the client has closed"
+  const pulled = Effect.mapError(pull, () => new ResourceUnavailable({ typeUrl, name, reason }))
+  const next: Effect.Effect<A, ResourceDoesNotExist | ResourceUnavailable> = Effect.flatMap(pulled, (events) => {
     for (const event of events) {
       switch (event._tag) {
         case "Updated":

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { Chunk, Effect, Fiber } from "effect"
+import { Chunk, Effect, Fiber, Option } from "effect"
 import { type Bearing, Watcher } from "../src/internal/Watcher.js"
 
 type Offer = readonly [name: string, bearing: Bearing, event: string]
@@ -136,6 +136,28 @@ describe("Watcher", () => {
     Effect.gen(function* () {
       const watcher: Watcher<string> = new Watcher<string>(1, "*", () => watcher.offer("a", "State", "1"))
       expect(Chunk.toReadonlyArray(yield* watcher.pull)).toEqual(["1"])
+    })
+  )
+
+  it.effect("ends after what is pending, and at once for who waits", () =>
+    Effect.gen(function* () {
+      const watcher = new Watcher<string>(1, () => undefined)
+      const waiting = yield* Effect.fork(watcher.pull)
+      yield* Effect.yieldNow()
+      watcher.offer("a", "State", "1")
+      watcher.end()
+      expect(Chunk.toReadonlyArray(yield* Fiber.join(waiting))).toEqual(["1"])
+      expect(yield* Effect.flip(watcher.pull)).toEqual(Option.none())
+
+      const other = new Watcher<string>(2, () => undefined)
+      const alone = yield* Effect.fork(Effect.flip(other.pull))
+      yield* Effect.yieldNow()
+      other.end()
+      expect(yield* Fiber.join(alone)).toEqual(Option.none())
+      other.offer("a", "State", "1")
+      other.end()
+      expect(Chunk.toReadonlyArray(yield* other.pull)).toEqual(["1"])
+      expect(yield* Effect.flip(other.pull)).toEqual(Option.none())
     })
   )
 

@@ -16,7 +16,7 @@ import { ClientConfigSchema } from "@effect-xds/proto/envoy/service/status/v3/cs
 import { ScriptedServer } from "@effect-xds/testing"
 import { ClientTransport, Status } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Either, Fiber, Layer, Logger, Metric, Stream, TestClock, Tracer } from "effect"
+import { Effect, Either, Exit, Fiber, Layer, Logger, Metric, Option, Scope, Stream, TestClock, Tracer } from "effect"
 
 const CDS = ResourceType.Cluster.typeUrl
 
@@ -451,6 +451,34 @@ describe("XdsClient", () => {
       expect(heard).toEqual(["a=from 2@1", "a=from 1@1"])
       expect((yield* only).server.address).toBe("xds-1:1")
     }).pipe(Effect.provide(setup()))
+  )
+
+  it.effect("watches end when the scope of the client closes, and whoever waits for a resource is told", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const client = yield* Scope.extend(XdsClient.make({ bootstrap }), scope)
+      const under = Effect.provideService(XdsClient.XdsClient, client)
+      const before = yield* under(watching("a"))
+      const got = yield* Effect.fork(Effect.flip(client.get(ClusterSchema, "b")))
+      const stream = yield* only
+      stream.accept()
+      stream.respond(clusters("1", cluster("a", "x")), "n1")
+      yield* settle
+      yield* Scope.close(scope, Exit.void)
+      const after = yield* under(watching("a"))
+      const late = yield* Effect.fork(Effect.flip(client.get(ClusterSchema, "b")))
+      yield* settle
+      const fibers: ReadonlyArray<Fiber.Fiber<unknown, unknown>> = [before.fiber, after.fiber, got, late]
+      const done = yield* Effect.all(fibers.map((fiber) => Fiber.poll(fiber)))
+      expect(done.map(Option.isSome)).toEqual([true, true, true, true])
+      expect([before.heard, after.heard]).toEqual([["a=x@1"], []])
+      const errors = [yield* Fiber.join(got), yield* Fiber.join(late)]
+      const message = `${CDS} "b" cannot be had: the scope of the client has closed`
+      expect(errors.map((error) => [error._tag, error.message])).toEqual([
+        ["ResourceUnavailable", message],
+        ["ResourceUnavailable", message]
+      ])
+    }).pipe(Effect.provide(ScriptedServer.layer), Effect.provide(capture))
   )
 
   it.effect("a server that closes each stream is not stormed", () =>

@@ -8,7 +8,7 @@ import type { ScopedRoutesSchema } from "@effect-xds/proto/envoy/extensions/filt
 import { Snapshot } from "@effect-xds/server"
 import { eventually } from "@effect-xds/testing/Waiting"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Scope } from "effect"
+import { Effect, Exit, Fiber, Option, Scope } from "effect"
 import { setup } from "./OnDemandWorld.js"
 
 const path = { configSourceSpecifier: { case: "path" as const, value: "/routes" } }
@@ -201,6 +201,26 @@ describe("scoped routes", () => {
         yield* Scope.close(life, Exit.void)
         expect((yield* client.dump).genericXdsConfigs).toEqual([])
       })
+  )
+
+  it.scopedLive("when the scope ends requests that wait are unavailable, and later ones at once", () =>
+    Effect.gen(function* () {
+      const { asked, client } = yield* setup(
+        { scopedRoutes: [scope("a", "acme", "late")], routes: [routes("late")] },
+        () => Effect.never
+      )
+      const life = yield* Scope.make()
+      const tenants = yield* Scope.extend(client.scopedRoutes(fetched, { timeout: "1 hour" }), life)
+      const find = Effect.flip(tenants.find({ headers: { "x-tenant": "acme" }, host: "a.x" }))
+      const waiting = yield* Effect.fork(find)
+      yield* eventually(() => expect(asked).toEqual(["late/a.x"]))
+      yield* Scope.close(life, Exit.void)
+      const message = 'the virtual host for "a.x" cannot be had: the scope of the scoped routes has closed'
+      for (const fiber of [waiting, yield* Effect.fork(find)]) {
+        yield* eventually(Effect.map(Fiber.poll(fiber), (exit) => expect(Option.isSome(exit)).toBe(true)))
+        expect((yield* Fiber.join(fiber)).message).toBe(message)
+      }
+    })
   )
 
   it.scopedLive.each<readonly [string, MessageInitShape<typeof ScopedRoutesSchema>]>([

@@ -6,7 +6,7 @@ import { type VirtualHost, VirtualHostSchema } from "@effect-xds/proto/envoy/con
 import { Snapshot } from "@effect-xds/server"
 import { eventually } from "@effect-xds/testing/Waiting"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, Metric, Scope } from "effect"
+import { Effect, Exit, Fiber, Metric, Option, Scope } from "effect"
 import { setup } from "./OnDemandWorld.js"
 
 const ads = { configSourceSpecifier: { case: "ads" as const, value: {} } }
@@ -177,6 +177,23 @@ describe("virtual hosts on demand", () => {
         yield* store.update("edge", { remove: { routes: ["main"] } })
         expect(yield* outcome(again, "b.x")).toBe("main/b.x")
       })
+  )
+
+  it.scopedLive("when the scope ends requests that wait are unavailable, and later ones at once", () =>
+    Effect.gen(function* () {
+      const { asked, client } = yield* setup({ routes: [routes(ads)] }, () => Effect.never)
+      const scope = yield* Scope.make()
+      const hosts = yield* Scope.extend(client.virtualHosts("main", { timeout: "1 hour" }), scope)
+      const waiting = yield* Effect.fork(Effect.flip(hosts.find("a.x")))
+      yield* eventually(() => expect(asked).toEqual(["main/a.x"]))
+      yield* Scope.close(scope, Exit.void)
+      const late = yield* Effect.fork(Effect.flip(hosts.find("a.x")))
+      const message = 'the virtual host for "a.x" cannot be had: the scope of the virtual hosts has closed'
+      for (const fiber of [waiting, late]) {
+        yield* eventually(Effect.map(Fiber.poll(fiber), (exit) => expect(Option.isSome(exit)).toBe(true)))
+        expect((yield* Fiber.join(fiber)).message).toBe(message)
+      }
+    })
   )
 
   it.scopedLive("decoders of one's own; one that throws is a host that is unavailable", () =>

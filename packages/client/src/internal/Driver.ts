@@ -37,6 +37,13 @@ interface OpenStream {
   readonly span: StreamSpan
 }
 
+/** Who is told of a watch. */
+interface Told {
+  readonly tell: (output: Output<"Notify">) => void
+  /** Nothing more is told. */
+  readonly end: () => void
+}
+
 const never = Number.POSITIVE_INFINITY
 
 /**
@@ -62,8 +69,8 @@ export class Driver {
   private readonly inputs: Array<FlowControl.Input> = []
   private stepping = false
   private closed = false
-  /** By watcher id: passes a notification to its watcher. */
-  private readonly watchers = new Map<number, (output: Output<"Notify">) => void>()
+  /** By watcher id. */
+  private readonly watchers = new Map<number, Told>()
   private lastWatcher = 0
   /** Types of which a response was applied, and who wants to know. */
   private readonly answered = new Set<string>()
@@ -98,10 +105,12 @@ export class Driver {
     return Either.map(this.withType(type), () => {
       const id = ++this.lastWatcher
       const watcher = new Watcher<ResourceEvent<A>>(id, name, () => this.run({ _tag: "Taken", watcher: id }))
-      this.watchers.set(id, ({ name: at, result }) => {
+      const tell = ({ name: at, result }: Output<"Notify">) => {
         const [bearing, event] = eventOf(type, at, result)
         if (event !== undefined) watcher.offer(at, bearing, event)
-      })
+      }
+      if (this.closed) watcher.end()
+      else this.watchers.set(id, { tell, end: () => watcher.end() })
       this.run({ _tag: "Watch", watcher: id, typeUrl: type.typeUrl, name })
       return watcher
     })
@@ -132,11 +141,12 @@ export class Driver {
   ): Either.Either<number, DecoderConflict> {
     return Either.map(this.withType(type), () => {
       const id = ++this.lastWatcher
-      this.watchers.set(id, ({ name: at, result }) => {
+      const tell = ({ name: at, result }: Output<"Notify">) => {
         const [, event] = eventOf(type, at, result)
         if (event !== undefined) onEvent(event, result._tag === "Updated" ? result.ownName : at)
         this.run({ _tag: "Taken", watcher: id })
-      })
+      }
+      this.watchers.set(id, { tell, end: () => undefined })
       this.run({ _tag: "Watch", watcher: id, typeUrl: type.typeUrl, name })
       return id
     })
@@ -170,16 +180,19 @@ export class Driver {
     this.run({ _tag: "Deadline" })
   }
 
-  /** Ends all streams. */
+  /** Ends all streams and watches. */
   close(): void {
     this.closed = true
+    for (const { end } of this.watchers.values()) end()
+    this.watchers.clear()
     for (const key of Array.from(this.streams.keys())) this.forget(key, "the client ends", true)
   }
 
   /** Steps the core until no inputs are left. Others wait in order while the large resources of a response are decoded. */
   private run(first: FlowControl.Input): void {
+    if (this.closed) return
     this.inputs.push(first)
-    if (this.stepping || this.closed) return
+    if (this.stepping) return
     this.stepping = true
     this.goOn()
   }
@@ -258,7 +271,7 @@ export class Driver {
       case "Read":
         return this.streams.get(output.stream)?.port.next()
       case "Notify":
-        for (const id of output.watchers) this.watchers.get(id)?.(output)
+        for (const id of output.watchers) this.watchers.get(id)?.tell(output)
         return
       case "Received": {
         const { error, stream, typeUrl, validation, version } = output

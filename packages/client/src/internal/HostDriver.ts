@@ -15,6 +15,12 @@ import type { Driver } from "./Driver.js"
 
 const { FAILED_PRECONDITION, INVALID_ARGUMENT } = StatusCode.codes
 
+/** The answer of hosts that nobody looks after any more: no alarm would end the wait. */
+const closed: CoreVirtualHosts.Outcome<never> = {
+  _tag: "Unavailable",
+  reason: "the scope of the virtual hosts has closed"
+}
+
 /** Why virtual hosts cannot be fetched from a source; `undefined` if they can. */
 const problemOf = ({ configSourceSpecifier: { case: kind } }: ConfigSource, protocol: Protocol): string | undefined => {
   if (kind !== "ads" && kind !== "self") {
@@ -70,6 +76,7 @@ export class HostDriver<R, A> {
     until: number | undefined,
     onOutcome: (outcome: CoreVirtualHosts.Outcome<A>) => void
   ): void {
+    if (this.closed) return onOutcome(closed)
     this.requests.set(request, onOutcome)
     this.run({ _tag: "Request", request, host, until })
   }
@@ -88,17 +95,20 @@ export class HostDriver<R, A> {
     return CoreVirtualHosts.deadline(this.state)
   }
 
-  /** Gives up all watches and what the route configuration owns. Requests that wait get no answer. */
+  /** Gives up all watches and what the route configuration owns. Requests that wait, and later ones, are unavailable. */
   close(): void {
+    const waiting = Array.from(this.requests.values())
     this.requests.clear()
     this.run({ _tag: "RouteConfiguration", vhds: undefined, virtualHosts: [] })
     this.closed = true
     this.environment.alarm(Number.POSITIVE_INFINITY)
+    for (const answer of waiting) answer(closed)
   }
 
   private run(first: CoreVirtualHosts.Input<A>): void {
+    if (this.closed) return
     this.inputs.push(first)
-    if (this.stepping || this.closed) return
+    if (this.stepping) return
     this.stepping = true
     for (let input = this.inputs.shift(); input !== undefined; input = this.inputs.shift()) {
       const before = this.state.statistics

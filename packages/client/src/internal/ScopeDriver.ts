@@ -21,6 +21,11 @@ interface Table<R, A> {
 /** Who answered, and what; `routeConfiguration` is `undefined` if nobody was asked. */
 type OnOutcome<A> = (outcome: CoreScopedRoutes.Outcome<A>, routeConfiguration: string | undefined) => void
 
+const closed: CoreScopedRoutes.Outcome<never> = {
+  _tag: "Unavailable",
+  reason: "the scope of the scoped routes has closed"
+}
+
 export class ScopeDriver<S, R, A> {
   private state: CoreScopedRoutes.ScopedRoutes<R>
   private readonly inputs: Array<CoreScopedRoutes.Input<R, A>> = []
@@ -81,6 +86,10 @@ export class ScopeDriver<S, R, A> {
   /** Asks for the virtual host of a request. Returns the request, to cancel it. `until`: a shorter wait, in milliseconds. */
   request(key: string | undefined, host: string, until: number | undefined, onOutcome: OnOutcome<A>): number {
     const request = ++this.lastRequest
+    if (this.closed) {
+      onOutcome(closed, undefined)
+      return request
+    }
     this.requests.set(request, onOutcome)
     this.flush()
     this.run({ _tag: "Request", request, key, host, until })
@@ -102,17 +111,20 @@ export class ScopeDriver<S, R, A> {
     for (const { hosts } of this.tables.values()) this.environment.alarm(hosts.onDeadline())
   }
 
-  /** Gives up all watches. Requests that wait get no answer. */
+  /** Gives up all watches. Requests that wait, and later ones, are unavailable. */
   close(): void {
     this.closed = true
+    const waiting = Array.from(this.requests.values())
     this.requests.clear()
     for (const watcher of this.watchers) this.driver.unwatch(watcher)
     for (const table of Array.from(this.tables.keys())) this.shut(table)
+    for (const answer of waiting) answer(closed, undefined)
   }
 
   private run(first: CoreScopedRoutes.Input<R, A>): void {
+    if (this.closed) return
     this.inputs.push(first)
-    if (this.stepping || this.closed) return
+    if (this.stepping) return
     this.stepping = true
     for (let input = this.inputs.shift(); input !== undefined; input = this.inputs.shift()) {
       const [state, outputs] = CoreScopedRoutes.step<R, A>(this.state, input, this.environment.now())

@@ -3,6 +3,7 @@
  */
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 
 /** The pending events of one resource: its state, and an ambient error since. */
 interface Pending<A> {
@@ -12,15 +13,21 @@ interface Pending<A> {
   ambient: A | undefined
 }
 
+/** The next events; `None`: there are no more. */
+export type Pull<A> = Effect.Effect<Chunk.Chunk<A>, Option.Option<never>>
+
 /** The kind of an event: resource state, that there is no resource, ambient error, or recovery from one. */
 export type Bearing = "State" | "Gone" | "Ambient" | "Recovered"
+
+const nothingMore = Effect.fail(Option.none())
 
 export class Watcher<in out A> {
   #pending = new Map<string, Pending<A>>()
   /** Resources that it was told of, and not that they are gone. */
   readonly #told = new Set<string>()
-  #resume: (() => void) | undefined
+  #resume: ((next: Pull<A>) => void) | undefined
   #busy = false
+  #ended = false
 
   constructor(
     readonly id: number,
@@ -49,12 +56,19 @@ export class Watcher<in out A> {
       this.#pending.set(name, { state: event, isGone: bearing === "Gone", ambient: undefined })
     else if (before === undefined) this.#pending.set(name, { state: undefined, isGone: false, ambient: event })
     else before.ambient = bearing === "Recovered" && before.state !== undefined ? undefined : event
-    this.#resume?.()
+    this.#resume?.(Effect.sync(() => this.#take()))
+  }
+
+  /** Nothing comes any more after what is pending. */
+  end(): void {
+    this.#ended = true
+    this.#resume?.(nothingMore)
   }
 
   /** All pending events, or the next. A pull means that the events of the pull before are processed. */
-  readonly pull: Effect.Effect<Chunk.Chunk<A>> = Effect.suspend(() => {
+  readonly pull: Pull<A> = Effect.suspend(() => {
     if (this.#pending.size > 0) return Effect.succeed(this.#take())
+    if (this.#ended) return nothingMore
     this.#busy = false
     this.onIdle(this)
     return Effect.async((resume) => {
@@ -63,9 +77,9 @@ export class Watcher<in out A> {
         resume(Effect.succeed(this.#take()))
         return
       }
-      this.#resume = () => {
+      this.#resume = (next) => {
         this.#resume = undefined
-        resume(Effect.sync(() => this.#take()))
+        resume(next)
       }
       return Effect.sync(() => {
         this.#resume = undefined
