@@ -141,7 +141,7 @@ describe("Watcher", () => {
 
   it.effect("ends after what is pending, and at once for who waits", () =>
     Effect.gen(function* () {
-      const watcher = new Watcher<string>(1, () => undefined)
+      const watcher = new Watcher<string>(1, "*", () => undefined)
       const waiting = yield* Effect.fork(watcher.pull)
       yield* Effect.yieldNow()
       watcher.offer("a", "State", "1")
@@ -149,7 +149,7 @@ describe("Watcher", () => {
       expect(Chunk.toReadonlyArray(yield* Fiber.join(waiting))).toEqual(["1"])
       expect(yield* Effect.flip(watcher.pull)).toEqual(Option.none())
 
-      const other = new Watcher<string>(2, () => undefined)
+      const other = new Watcher<string>(2, "*", () => undefined)
       const alone = yield* Effect.fork(Effect.flip(other.pull))
       yield* Effect.yieldNow()
       other.end()
