@@ -382,4 +382,69 @@ describe("FanOut", () => {
     expect(publish(one, changed(initial, "a"))).toEqual([])
     expect(publish(two, changed(initial, "a"))).toContain("moved again")
   })
+
+  /** A stream with many names, which has all of them. */
+  const withMany = (fanOut: FanOut<string>, names: ReadonlyArray<string>): GroupStream<string> => {
+    const stream = fanOut.join({ protocol: "Incremental", typeUrl: EDS, namesPerStep: 100_000 }, "moved")
+    stream.request(ask(...names))
+    for (let left = 200; left > 0 && stream.hasWork(); left--) {
+      stream.take(0, Steps.toEnd)
+      if (stream.state.subscriptions.some(({ requested }) => requested.size > 0)) stream.writable()
+    }
+    return stream
+  }
+
+  it("★ a stream that is moved away and back while its many names are removed misses no change", () => {
+    const names = Array.from({ length: 3_000 }, (_, index) => `name ${index}`)
+    const many = upserted(ResourceGroup.empty, ...names.map((name) => assignment(name, 1)))
+    // The change comes in the middle of what moves make, after so many turns.
+    for (let turns = 0; turns < 8; turns++) {
+      const [one, two] = [new FanOut<string>(many, 0), new FanOut<string>(many, 0)]
+      one.join({ protocol: "Incremental", typeUrl: EDS }, "stays")
+      const stream = withMany(one, names)
+      const held = new Map<string, string>()
+      const some = (): boolean => {
+        const outputs = stream.take(0, Steps.toEnd)
+        for (const output of outputs ?? []) {
+          if (output._tag !== "Send") continue
+          for (const { fingerprint, name } of output.response.resources) held.set(name, fingerprint)
+        }
+        return outputs !== undefined
+      }
+      const removal = one.move(stream, two, phases)
+      two.move(stream, one, phases)
+      stream.writable()
+      for (let turn = 0; turn < turns; turn++) {
+        some()
+        removal?.next()
+      }
+      const [last = ""] = Array.from(stream.state.subscriptions[0]?.names.keys() ?? []).slice(-1)
+      const next = changed(many, last)
+      publish(one, next)
+      for (let left = 200; left > 0 && stream.hasWork(); left--) {
+        stream.writable()
+        some()
+      }
+      expect(held.get(last), `after ${turns} turns`).toBe(
+        ResourceGroup.get(next, { typeUrl: EDS, name: last })?.fingerprint
+      )
+      expect(stream.state.group).toBe(next)
+      while (removal?.next().done === false) continue
+      expect(publish(one, changed(next, last, 3))).toContain("moved")
+    }
+  })
+
+  it("★ a change of the group that a stream left is none of its business, even if its many names are still being removed there", () => {
+    const names = ["a", ...Array.from({ length: 5_000 }, (_, index) => `name ${index}`)]
+    const [one, two] = [new FanOut<string>(initial, 0), new FanOut<string>(initial, 0)]
+    one.join({ protocol: "Incremental", typeUrl: EDS }, "stays")
+    const stream = withMany(one, names)
+    const removal = one.move(stream, two, phases)
+    for (let left = 200; left > 0 && stream.hasWork(); left--) stream.take(0, Steps.toEnd)
+    expect(publish(one, changed(initial, "a"))).not.toContain("moved")
+    while (removal?.next().done === false) continue
+    // It goes on from the state of its own group.
+    publish(two, changed(initial, "c"))
+    expect(stream.next()).toEqual({ _tag: "Advance", group: two.group })
+  })
 })

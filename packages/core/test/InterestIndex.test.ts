@@ -174,6 +174,56 @@ describe("InterestIndex", () => {
     expect(interests.size()).toBe(0)
   })
 
+  it("★ who comes back before its names are forgotten keeps those that it asks for again, and is visited in the meantime", () => {
+    const many = (first: number) => by(EDS, ...Array.from({ length: 5_000 }, (_, at) => `name-${first + at}`))
+    const toEnd = (...all: ReadonlyArray<Slices | undefined>) => {
+      for (const slices of all) while (slices !== undefined && slices.next().done !== true) continue
+    }
+    const touched = (...names: ReadonlyArray<string>) => after(...names.map((name) => resource(EDS, name, "2")))
+    // The removal ends before the names are indexed, after that, or in turns with it.
+    for (const first of ["removal", "indexing", "neither"]) {
+      const interests = new InterestIndex<string>(7)
+      toEnd(interests.set("one", [many(0)]))
+      const removal = interests.delete("one")
+      removal?.next()
+      const indexing = interests.set("one", [many(3_000)])
+      if (first === "removal") toEnd(removal)
+      else if (first === "neither") {
+        indexing?.next()
+        removal?.next()
+      }
+      if (first !== "indexing") {
+        // Its names are not all indexed yet, so every change concerns it, and every name is asked for.
+        expect(concerned(interests, touched("a")), first).toEqual(["one"])
+        expect(interests.isNamed(EDS, "name-7999"), first).toBe(true)
+      }
+      toEnd(indexing, removal)
+      expect(interests.size(), first).toBe(1 + 5_000)
+      expect(concerned(interests, touched("name-0")), first).toEqual([])
+      for (const name of ["name-3000", "name-4999", "name-7999"]) {
+        expect(concerned(interests, touched(name)), first).toEqual(["one"])
+      }
+      toEnd(interests.delete("one"))
+      expect(interests.size(), first).toBe(0)
+    }
+  })
+
+  it("★ who left is not visited, even if its many names are not forgotten yet", () => {
+    const names = ["a", ...Array.from({ length: 2_000 }, (_, at) => `name-${at}`)]
+    const interests = new InterestIndex<string>(7)
+    for (const item of ["one", "two"]) {
+      const indexing = interests.set(item, [by(EDS, ...names)])
+      while (indexing?.next().done === false) continue
+    }
+    const removal = interests.delete("one")
+    const visited: Array<string> = []
+    interests.forName(EDS, "a", (item) => visited.push(item))
+    expect(visited).toEqual(["two"])
+    expect(concerned(interests, after(resource(EDS, "a", "2")))).toEqual(["two"])
+    while (removal?.next().done === false) continue
+    expect(concerned(interests, after(resource(EDS, "a", "2")))).toEqual(["two"])
+  })
+
   it("★ what is not indexed yet counts: on-demand work gives up what nobody subscribes to", () => {
     const names = (first: number) => Array.from({ length: 2_000 }, (_, at) => `r/h${first + at}.x`)
     const interests = new InterestIndex<string>(7)

@@ -102,6 +102,8 @@ export class InterestIndex<A> {
   readonly #interests = new Map<A, ReadonlyArray<Interest>>()
   /** The former interests of streams whose slices are not done yet. */
   readonly #unfinished = new Map<A, ReadonlyArray<Interest>>()
+  /** How many streams left whose names are not all removed yet. */
+  #leaving = 0
 
   /** @param seed see `NameMap` */
   constructor(seed: number) {
@@ -136,16 +138,20 @@ export class InterestIndex<A> {
     return slices
   }
 
-  /** Removes a stream, which is not visited from now on. Many names are removed in the returned slices. */
+  /**
+   * Removes a stream, which is not visited from now on. Many names are removed in the returned slices. The stream may come back
+   * before they are done: they leave alone what it is interested in by then.
+   */
   delete(item: A): Slices | undefined {
     const interests = [...(this.#interests.get(item) ?? []), ...(this.#unfinished.get(item) ?? [])]
     this.#interests.delete(item)
     this.#unfinished.delete(item)
     for (const { typeUrl } of interests) this.#types.get(typeUrl)?.all.delete(item)
-    return this.#apply(
-      item,
-      interests.map((from) => ({ typeUrl: from.typeUrl, from, to: undefined }))
-    )
+    this.#leaving++
+    if (interests.reduce((sum, interest) => sum + sizeOf(interest), 0) > namesAtATime)
+      return this.#removal(item, interests, namesAtATime)
+    this.#removal(item, interests, Number.POSITIVE_INFINITY).next()
+    return undefined
   }
 
   /** Number of entries: types, wildcard streams of each type, and pairs of a name and a stream. */
@@ -172,7 +178,7 @@ export class InterestIndex<A> {
     const see = (item: A): void => {
       if (seen.has(item)) return
       seen.add(item)
-      visit(item)
+      if (this.#isHere(item)) visit(item)
     }
     for (const [{ all, globs, named }, difference] of changes) {
       all.forEach(see)
@@ -192,7 +198,9 @@ export class InterestIndex<A> {
   /** Visits the streams that subscribe to a name by name, and those whose names are not fully indexed yet. */
   forName(typeUrl: string, name: string, visit: (item: A) => void): void {
     const those = this.#types.get(typeUrl)?.named.get(name)
-    those?.forEach(visit)
+    those?.forEach((item) => {
+      if (this.#isHere(item)) visit(item)
+    })
     for (const item of this.#unfinished.keys()) if (those?.has(item) !== true) visit(item)
   }
 
@@ -316,10 +324,42 @@ export class InterestIndex<A> {
       }
       if (to?.everything === true) all.add(item)
       else all.delete(item)
-      // No stream subscribes to the type any more.
-      if (all.size === 0 && named.size === 0 && this.#types.get(typeUrl) === subscribers) this.#types.delete(typeUrl)
+      this.#forgetUnused(typeUrl, subscribers)
     }
     this.#unfinished.delete(item)
+  }
+
+  /**
+   * Removes the names of a stream that left. ★ It may be back, as after a move to another group and back: then its names are being
+   * indexed, and whether it is visited is no matter of this removal.
+   */
+  *#removal(item: A, interests: ReadonlyArray<Interest>, most: number): Generator<void, void> {
+    let left = most
+    for (const { names, typeUrl } of interests) {
+      const subscribers = this.#types.get(typeUrl)
+      if (subscribers === undefined) continue
+      let again = this.#of(item, typeUrl)
+      for (const name of names.keys()) {
+        if (again?.names.has(name) !== true) drop(subscribers, name, item)
+        if (--left > 0) continue
+        left = most
+        yield
+        again = this.#of(item, typeUrl)
+      }
+      this.#forgetUnused(typeUrl, subscribers)
+    }
+    this.#leaving--
+  }
+
+  /** Whether a stream that a name still leads to has not left. */
+  #isHere(item: A): boolean {
+    return this.#leaving === 0 || this.#interests.has(item)
+  }
+
+  /** No stream may subscribe to the type any more. */
+  #forgetUnused(typeUrl: string, subscribers: Subscribers<A>): void {
+    const { all, named } = subscribers
+    if (all.size === 0 && named.size === 0 && this.#types.get(typeUrl) === subscribers) this.#types.delete(typeUrl)
   }
 }
 
