@@ -21,6 +21,10 @@ const partsOf = (response: Response.Response): ReadonlyArray<Response.Response> 
 
 const name = fc.string({ unit: "grapheme", minLength: 1, maxLength: 40 }).filter((text) => text !== "*")
 
+const error = fc
+  .record({ name, code: fc.integer({ min: 1, max: 16 }), message: fc.string({ unit: "grapheme", maxLength: 200 }) })
+  .map(({ code, message, name }) => ({ name, error: { code, message } }))
+
 const response = fc
   .record({
     typeUrl: fc.constantFrom(...types),
@@ -31,10 +35,11 @@ const response = fc
     heartbeats: fc.array(name, { maxLength: 4 }),
     absent: fc.array(name, { maxLength: 4 }),
     removed: fc.array(name, { maxLength: 20 }),
+    errors: fc.array(error, { maxLength: 8 }),
     alias: fc.option(name),
     ttl: fc.boolean()
   })
-  .map(({ absent, alias, heartbeats, removed, resources, ttl, typeUrl }) => {
+  .map(({ absent, alias, errors, heartbeats, removed, resources, ttl, typeUrl }) => {
     const made = resources.map((each) => resource(typeUrl, each.name, each.bytes, each.keeps, each.hasTtl))
     const [first] = made
     return Response.make({
@@ -45,26 +50,61 @@ const response = fc
       heartbeats: heartbeats.map((each) => resource(typeUrl, each, 10, false, true)),
       absent,
       removed,
+      errors,
       ttl,
       ...(alias !== null && first !== undefined && { aliases: new Map([[first.name, [alias]]]) })
     })
   })
 
+/** Number of resources, names and errors. */
+const countOf = ({ absent, errors, heartbeats, removed, resources }: Response.Response): number =>
+  resources.length + heartbeats.length + absent.length + errors.length + removed.length
+
 describe("the parts of a response", () => {
+  it("★ tell errors, and remove nothing that is kept: each still fits, and there is one at least", () => {
+    fc.assert(
+      fc.property(
+        response,
+        fc.array(error, { maxLength: 40 }),
+        fc.nat(3),
+        fc.integer({ min: 300, max: 20_000 }),
+        (whole, errors, every, maxBytes) => {
+          const kept = new Set(whole.removed.filter((_, at) => at % 4 <= every))
+          const split = Steps.toEnd(ResponseParts.split({ ...whole, errors: [] }, maxBytes))
+          const parts = partsOf(Steps.toEnd(ResponseParts.telling(split, errors, kept, maxBytes)))
+          for (const field of ["resources", "heartbeats", "absent"] as const)
+            assert.deepStrictEqual(
+              parts.flatMap((part): ReadonlyArray<unknown> => part[field]),
+              [...whole[field]]
+            )
+          assert.deepStrictEqual(
+            parts.flatMap((part) => part.removed),
+            whole.removed.filter((each) => !kept.has(each))
+          )
+          assert.deepStrictEqual(
+            parts.flatMap((part) => part.errors),
+            errors
+          )
+          for (const part of parts) {
+            if (countOf(part) > 1) assert.isAtMost(Response.body(part).byteLength, maxBytes)
+            if (parts.length > 1) assert.isAbove(countOf(part), 0)
+          }
+        }
+      ),
+      { seed: 20260101, numRuns: 300 }
+    )
+  })
+
   it("have together what it has, in order, and each fits unless it is a single resource or name", () => {
     fc.assert(
       fc.property(response, fc.integer({ min: 300, max: 20_000 }), (whole, maxBytes) => {
         const parts = partsOf(Steps.toEnd(ResponseParts.split(whole, maxBytes)))
-        for (const field of ["resources", "heartbeats", "absent", "removed"] as const)
+        for (const field of ["resources", "heartbeats", "absent", "errors", "removed"] as const)
           assert.deepStrictEqual(
             parts.flatMap((part): ReadonlyArray<unknown> => part[field]),
             [...whole[field]]
           )
-        for (const { absent, heartbeats, removed, resources, ...part } of parts) {
-          const count = resources.length + heartbeats.length + absent.length + removed.length
-          const bytes = Response.body({ ...part, absent, heartbeats, removed, resources }).byteLength
-          if (count > 1) assert.isAtMost(bytes, maxBytes)
-        }
+        for (const part of parts) if (countOf(part) > 1) assert.isAtMost(Response.body(part).byteLength, maxBytes)
         // A response that fits is one message.
         if (Response.body(whole).byteLength + 70 * (whole.resources.length + 60) < maxBytes) assert.lengthOf(parts, 1)
       }),

@@ -474,8 +474,10 @@ export const play = (section: Section, api: ResourceType.Api = "v3"): ReadonlyAr
     const maxResponseBytes = value("maxResponseBytes")
     const missing = value("missing")
     const namesPerStep = value("namesPerStep")
+    const namesPerResponse = value("namesPerResponse")
     const known = ["ttl", "bodyless", "noPhases"]
-    const valued = /^(wildcardOff|phaseDeadline|maxNames|maxTypes|maxResponseBytes|missing|namesPerStep)=/
+    const valued =
+      /^(wildcardOff|phaseDeadline|maxNames|maxTypes|maxResponseBytes|missing|namesPerStep|namesPerResponse)=/
     const unknown = rest.find((word) => !known.includes(word) && !valued.test(word))
     if (unknown !== undefined) throw new Error(`not an option of a stream: ${unknown}`)
     options = {
@@ -499,6 +501,7 @@ export const play = (section: Section, api: ResourceType.Api = "v3"): ReadonlyAr
       ...(maxTypes === undefined ? {} : { maxTypes: Number(maxTypes) }),
       ...(missing === undefined ? {} : { missingWait: milliseconds(missing) }),
       ...(namesPerStep === undefined ? {} : { namesPerStep: Number(namesPerStep) }),
+      ...(namesPerResponse === undefined ? {} : { namesPerResponse: Number(namesPerResponse) }),
       ...(maxResponseBytes === undefined ? {} : { maxResponseBytes: Number(maxResponseBytes) })
     }
     open()

@@ -8,8 +8,8 @@
  */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { Resource } from "../resource/Resource.js"
-import { atOnce, type Steps } from "../Steps.js"
-import type { Response } from "../wire/Response.js"
+import * as Steps from "../Steps.js"
+import type { NamedError, Response } from "../wire/Response.js"
 import { entriesIn } from "../wire/ResponseForm.js"
 import { sizeOfText } from "../wire/Wire.js"
 import type { Subscription } from "./Subscription.js"
@@ -22,7 +22,7 @@ const framing = 64
 const bytesPerUnit = 3
 
 /** Resources measured per step. It takes at most some tenths of a millisecond. */
-const many = 16 * atOnce
+const many = 16 * Steps.atOnce
 
 const noNames: ReadonlyArray<string> = []
 const noResources: ReadonlyArray<Resource> = []
@@ -38,6 +38,7 @@ interface Part {
   resources: ReadonlyArray<Resource>
   readonly heartbeats: Array<Resource>
   readonly absent: Array<string>
+  readonly errors: Array<NamedError>
   readonly removed: Array<string>
 }
 
@@ -57,8 +58,8 @@ export const isSmall = ({ resources, typeUrl, version }: Response, maxBytes: num
   ) <= maxBytes
 
 /** Whether a response certainly fits into `maxBytes`, by bounds of its bytes. Measuring its texts takes as long as all the rest. */
-const isSure = function* (response: Response, maxBytes: number): Steps<boolean> {
-  const { absent, aliases, heartbeats, removed, resources, typeUrl, version } = response
+const isSure = function* (response: Response, maxBytes: number): Steps.Steps<boolean> {
+  const { absent, aliases, errors, heartbeats, removed, resources, typeUrl, version } = response
   if (aliases.size > 0 && resources.length + heartbeats.length > 0) return false
   let units = typeUrl.length + version.length
   let bytes = framing
@@ -73,7 +74,8 @@ const isSure = function* (response: Response, maxBytes: number): Steps<boolean> 
   for (const each of heartbeats) units += typeUrl.length + each.name.length + each.version.length
   for (const name of absent) units += 2 * name.length
   for (const name of removed) units += name.length
-  bytes += framing * (heartbeats.length + 2 * absent.length + removed.length)
+  for (const { error, name } of errors) units += name.length + error.message.length
+  bytes += framing * (heartbeats.length + 2 * absent.length + removed.length + errors.length)
   return bytes + bytesPerUnit * units <= maxBytes
 }
 
@@ -87,10 +89,10 @@ const isSure = function* (response: Response, maxBytes: number): Steps<boolean> 
  *
  * @since 0.1.0
  */
-export const split = function* (response: Response, maxBytes: number): Steps<Response> {
+export const split = function* (response: Response, maxBytes: number): Steps.Steps<Response> {
   if (maxBytes === Number.POSITIVE_INFINITY) return response
   if (yield* isSure(response, maxBytes)) return response
-  const { absent, aliases, heartbeats, removed, resources } = response
+  const { absent, aliases, errors, heartbeats, removed, resources } = response
   const typeUrl = sizeOfText(response.typeUrl)
   const head = framing + typeUrl + sizeOfText(response.version)
   let count = 0
@@ -120,12 +122,12 @@ export const split = function* (response: Response, maxBytes: number): Steps<Res
   const partFor = (bytes: number): Part => {
     size += bytes
     if (last !== undefined && size <= maxBytes) return last
-    last = { resources: noResources, heartbeats: [], absent: [], removed: [] }
+    last = { resources: noResources, heartbeats: [], absent: [], errors: [], removed: [] }
     parts.push(last)
     size = head + bytes
     return last
   }
-  const remove = function* (): Steps<void> {
+  const remove = function* (): Steps.Steps<void> {
     for (const each of removed) {
       partFor(ofName(each)).removed.push(each)
       if (isEnough()) yield
@@ -150,12 +152,16 @@ export const split = function* (response: Response, maxBytes: number): Steps<Res
     if (isEnough()) yield
   }
   for (const each of absent) partFor(2 * ofName(each)).absent.push(each)
+  for (const each of errors) partFor(ofName(each.name) + sizeOfText(each.error.message)).errors.push(each)
   if (!compared.has(response.typeUrl)) yield* remove()
   if (parts.length <= 1) return response
   return (
     parts.reduceRight<Response | undefined>((next, part) => ({ ...response, ...part, next }), undefined) ?? response
   )
 }
+
+const isEmpty = ({ absent, errors, heartbeats, removed, resources }: Response): boolean =>
+  resources.length + heartbeats.length + absent.length + errors.length + removed.length === 0
 
 const followed = (response: Response, next: Response): Response => ({
   ...response,
@@ -173,18 +179,39 @@ export const removing = function* (
   names: ReadonlyArray<string>,
   most: number,
   maxBytes: number
-): Steps<Response> {
-  const { absent, heartbeats, removed, resources } = response
+): Steps.Steps<Response> {
   const bare = { ...response, resources: [], heartbeats: [], absent: [], removed: [], next: undefined }
   const removals: Array<Response> = []
   for (let at = 0; at < names.length; at += most) {
     const part = { ...bare, removed: names.slice(at, at + most) }
     removals.push(yield* split(part, maxBytes))
   }
-  const isEmpty = resources.length + heartbeats.length + absent.length + removed.length === 0
-  const rest = isEmpty && response.next === undefined && removals.length > 0 ? [] : [response]
+  const rest = isEmpty(response) && response.next === undefined && removals.length > 0 ? [] : [response]
   const all = compared.has(response.typeUrl) ? [...removals, ...rest] : [...rest, ...removals]
   return all.reduceRight((next, each) => followed(each, next))
+}
+
+/**
+ * A response that tells errors, without the removals of names that the client keeps: in all its parts, which may be more than before, so
+ * that each has at most `maxBytes` bytes.
+ *
+ * @since 0.1.0
+ */
+export const telling = function* (
+  response: Response,
+  errors: ReadonlyArray<NamedError>,
+  kept: ReadonlySet<string>,
+  maxBytes: number
+): Steps.Steps<Response> {
+  const parts: Array<Response> = []
+  for (let part: Response | undefined = response; part !== undefined; part = part.next) {
+    const removed = yield* Steps.filter(part.removed, (name) => !kept.has(name))
+    parts.push({ ...part, removed, next: undefined })
+  }
+  const left = parts.filter((part) => !isEmpty(part))
+  const [first = { ...response, removed: noNames, next: undefined }, ...rest] = left
+  const told = yield* split({ ...first, errors }, maxBytes)
+  return [told, ...rest].reduceRight((next, each) => followed(each, next))
 }
 
 /**
@@ -201,6 +228,6 @@ export const wanted = (part: Response, subscription: Subscription): Response | u
   const resources = part.resources.filter(isAsked)
   const heartbeats = part.heartbeats.filter(isAsked)
   if (resources.length === part.resources.length && heartbeats.length === part.heartbeats.length) return part
-  const left = resources.length + heartbeats.length + part.absent.length + part.removed.length
-  return left === 0 ? undefined : { ...part, resources, heartbeats }
+  const left = { ...part, resources, heartbeats }
+  return isEmpty(left) ? undefined : left
 }

@@ -197,7 +197,7 @@ const take = function* (self: Draft, selection: Selection, now: number): Steps.S
   const fresh = flushed[2]
   const departed = returned === undefined ? noneDeparted : except(returned.gone, openers, deferred)
   // The first response is never `undefined`, so the removals of a returning client go with it.
-  const made =
+  const whole =
     answer === undefined || departed.length === 0
       ? answer
       : yield* ResponseParts.removing(answer, departed, departedPerAnswered * namesPerResponse, maxResponseBytes)
@@ -210,6 +210,8 @@ const take = function* (self: Draft, selection: Selection, now: number): Steps.S
     next.resendEvenIfHeld = subscription.resendEvenIfHeld
   }
   if (openers.length > 0) next.sentOpeners = NameSet.addAll(next.sentOpeners, openers)
+  const maxBytes = isWhole ? never : maxResponseBytes
+  const made = whole && (yield* SentErrors.telling(self, subscription, next, whole, maxBytes))
   // After a response in parts, the renewal is a response of its own.
   const renews = isRenewal && made !== undefined && made.next === undefined
   // TTLs that start with this response are not due at once.
@@ -338,8 +340,7 @@ const emit = (
   const sent = { ...Subscriptions.noSent, nonce, version: response.version, at: now }
   Acknowledgement.send(subscription, sent, response, update, before)
   self.subscriptions = put(self.subscriptions, subscription)
-  const given = before === undefined ? response : SentErrors.send(self, before, subscription, response)
-  const told = self.parameters === undefined ? given : SentVariants.send(self, given)
+  const told = self.parameters === undefined ? response : SentVariants.send(self, response)
   if (before !== undefined && response.next !== undefined) {
     const { names, wildcard } = subscription
     self.parts = { next: response.next, update, names, wildcard }

@@ -3,7 +3,8 @@
  * and members of collections; a wildcard has none.
  *
  * NOT_FOUND and PERMISSION_DENIED take the resource away from a client that has it: they go out with its removal, so what refers to it
- * goes first. With any other error a client keeps what it has: the resource is not removed.
+ * goes first. With any other error a client keeps what it has: the resource is not removed, also if the client requests it again, or
+ * returns with it.
  *
  * @see https://github.com/cncf/xds/blob/main/proposals/TP3-xds-error-propagation.md "Protocol Behavior"
  * @since 0.1.0
@@ -12,12 +13,15 @@ import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
 import * as Collection from "../protocol/Collection.js"
 import * as StatusCode from "../protocol/StatusCode.js"
+import * as HeldVersions from "../resource/HeldVersions.js"
 import type { Resource } from "../resource/Resource.js"
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
 import * as ResourceGroups from "../resource/ResourceGroup.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
+import * as Steps from "../Steps.js"
 import type { Response } from "../wire/Response.js"
-import * as Responses from "../wire/Response.js"
+import * as OnDemandNames from "./OnDemandNames.js"
+import * as ResponseParts from "./ResponseParts.js"
 import type { Draft, ServerStream } from "./StreamState.js"
 import { put } from "./StreamState.js"
 import type { Subscription } from "./Subscription.js"
@@ -51,6 +55,9 @@ const { NOT_FOUND, PERMISSION_DENIED } = StatusCode.codes
 
 /** Whether a client may drop what it has. */
 const isAway = ({ error }: Resource): boolean => error?.code === NOT_FOUND || error?.code === PERMISSION_DENIED
+
+/** Whether it is an error with which a client keeps what it has. */
+const isKeepable = (resource: Resource | undefined): boolean => resource?.error !== undefined && !isAway(resource)
 
 interface Due {
   readonly errors: ReadonlyArray<Resource>
@@ -107,13 +114,11 @@ export const owe = (self: Draft, group: ResourceGroup): boolean => {
       return isWanted(names, subscription, name) && ResourceSet.get(set, name)?.error !== undefined
     })
     for (const name of before) {
-      const error = ResourceSet.get(set, name)
       const isAsked = Subscriptions.isWild(subscription) || isWanted(names, subscription, name)
-      if (isAsked && error?.error !== undefined && !isAway(error)) continue
-      // ★ It is not there, and no error that lets the client keep it: only now does the client lose it.
+      if (isAsked && isKeepable(ResourceSet.get(set, name))) continue
+      // ★ It is not there, and no error that lets the client keep it: only now does the client lose it, with the answer.
       const isGone = ResourceSet.get(ResourceGroups.set(group, typeUrl), name) === undefined
-      if (isAsked && isGone) lost.push(name)
-      over.push(name)
+      ;(isAsked && isGone ? lost : over).push(name)
     }
     next.requested = NameSet.addAll(next.requested, lost)
     const kept = NameSet.removeAll(before, over)
@@ -126,30 +131,62 @@ export const owe = (self: Draft, group: ResourceGroup): boolean => {
   return isOwed
 }
 
+/** The names under which a returning client quotes what it holds, and keeps it: an error says no more than that it cannot be given. */
+const quoted = function* (
+  before: Subscription,
+  group: ResourceGroup,
+  set: ResourceSet.ResourceSet
+): Steps.Steps<ReadonlyArray<string>> {
+  if (before.cursor !== undefined || before.initial.size === 0) return []
+  const { others } = yield* HeldVersions.compare(before.initial, ResourceGroups.set(group, before.typeUrl))
+  const isAsked = ({ name }: Resource): boolean =>
+    Subscriptions.isWild(before) || isWanted(Subscriptions.askedNames(before), before, name)
+  const found = yield* Steps.filter(
+    HashMap.values(set.varied),
+    (resource) => isKeepable(resource) && others.has(resource.name) && isAsked(resource)
+  )
+  return found.map(({ name }) => name)
+}
+
 /**
- * The response with the errors that it tells. They are noted.
+ * The response with the errors that it tells, and without the removals of what the client keeps. Both are noted.
  *
  * @param before the subscription before the response, with what it answers
  * @param after the same after it
+ * @param maxBytes of each part
  * @since 0.1.0
  */
-export const send = (self: Draft, before: Subscription, after: Subscription, response: Response): Response => {
-  const { removed, typeUrl } = response
+export const telling = function* (
+  self: Draft,
+  before: Subscription,
+  after: Subscription,
+  response: Response,
+  maxBytes: number
+): Steps.Steps<Response> {
+  const { typeUrl } = response
   const told = self.errors.get(typeUrl)
   if (told === undefined || self.group === undefined) return response
   const set = setOf(self.group, typeUrl)
   const { errors, isAnyWaiting } = due(self, after, before.requested, set)
-  const isKept = (name: string): boolean => {
-    const error = ResourceSet.get(set, name)
-    return error?.error !== undefined && !isAway(error) && !before.requested.has(name)
+  const held = NameSet.addAll(told.kept, yield* quoted(before, self.group, set))
+  const isKept = (name: string): boolean =>
+    isKeepable(ResourceSet.get(set, name)) &&
+    // ★ A client may request again what it holds, as after a reconnect. Only to one that does not hold it is it missing.
+    (!before.requested.has(name) || held.has(name) || OnDemandNames.isHeld(before, name))
+  const kept = new Set<string>()
+  for (let part: Response | undefined = response; part !== undefined; part = part.next) {
+    for (const name of yield* Steps.filter(part.removed, isKept)) kept.add(name)
   }
-  if (errors.length === 0 && !removed.some(isKept)) return response
-  const all = HashMap.union(told.errors, HashMap.fromIterable(errors.map((each) => [each.name, each] as const)))
-  const kept = NameSet.addAll(told.kept, removed.filter(isKept))
-  self.errors = new Map(self.errors).set(typeUrl, { ...told, errors: all, kept, isAnyWaiting })
-  return Responses.make({
-    ...response,
-    errors: errors.flatMap(({ error, name }) => (error === undefined ? [] : [{ name, error }])),
-    removed: removed.filter((name) => !isKept(name))
+  // What is not to be kept any more is requested until it is answered, see `owe`.
+  const isLeft = (name: string): boolean => isKeepable(ResourceSet.get(set, name)) || after.requested.has(name)
+  self.errors = new Map(self.errors).set(typeUrl, {
+    ...told,
+    errors: HashMap.union(told.errors, HashMap.fromIterable(errors.map((each) => [each.name, each] as const))),
+    kept: NameSet.filter(NameSet.addAll(held, kept), isLeft),
+    isAnyWaiting
   })
+  // Streams share a response, with its body.
+  if (errors.length + kept.size === 0) return response
+  const named = errors.flatMap(({ error, name }) => (error === undefined ? [] : [{ name, error }]))
+  return yield* ResponseParts.telling(response, named, kept, maxBytes)
 }

@@ -161,24 +161,29 @@ const variants = protocols.map((protocol) =>
   })
 )
 
-/** A resource, and errors in its place: one that takes it away, and one that does not. */
+/**
+ * A resource, and errors in its place: one that takes it away, and one that does not. In incremental, a client that has the resource may
+ * ask for it again, or return with it.
+ */
 const errors = protocols.flatMap((protocol) =>
-  types[protocol]
-    .filter((typeUrl) => typeUrl !== VirtualHost.typeUrl)
-    .map((typeUrl) =>
-      ExplorationServer.make({
-        protocol,
-        typeUrls: [typeUrl],
-        names: ["a"],
-        stores: [
-          [seen(protocol, { typeUrl })],
-          [seen(protocol, { typeUrl, error: 5 })],
-          [seen(protocol, { typeUrl, error: 14 })],
-          [seen(protocol, { typeUrl, content: 2 })],
-          []
-        ]
-      })
-    )
+  (protocol === "StateOfTheWorld"
+    ? types[protocol].map((typeUrl) => ({ typeUrl, isWarm: false }))
+    : [false, true].map((isWarm) => ({ typeUrl: types[protocol][0], isWarm }))
+  ).map(({ isWarm, typeUrl }) =>
+    ExplorationServer.make({
+      protocol,
+      typeUrls: [typeUrl],
+      names: ["a"],
+      isWarm,
+      stores: [
+        [seen(protocol, { typeUrl })],
+        [seen(protocol, { typeUrl, error: 5 })],
+        [seen(protocol, { typeUrl, error: 14 })],
+        [seen(protocol, { typeUrl, content: 2 })],
+        []
+      ]
+    })
+  )
 )
 
 /** The client is moved from group to group: alone in a type, and where the phases of two types are under way. */
@@ -237,6 +242,7 @@ export const all: ReadonlyArray<Variant> = [
   ...members.map((world, index) => variant(world, index % 2 === 0 ? 5 : 6)),
   ...collections.map((world, index) => variant(world, index % 2 === 0 ? 5 : 4)),
   ...behind.map((world) => variant(world, 5)),
-  ...[...variants, ...errors].map((world) => variant(world, 5)),
+  ...variants.map((world) => variant(world, 5)),
+  ...errors.map((world, index) => variant(world, index < errors.length - 1 ? 5 : 4)),
   ...moved.map((world, index) => variant(world, index % 2 === 0 ? 5 : 3))
 ]

@@ -259,6 +259,12 @@ export class ServerRun {
       errorDetail,
       forget
     })
+    // ★ With an error that takes nothing away the client keeps what it has.
+    const held = this.state.client.interests.get(send.typeUrl)?.held
+    for (const { error, name } of send.response.errors) {
+      if (!isKeptWith(error) || held?.has(name) !== true || !send.response.removed.includes(name)) continue
+      this.problems.push(`${shortNameOf(send.typeUrl)} ${name}: it is taken away with the error ${error.code}`)
+    }
     const errors = new Map(this.state.errors)
     for (const { name } of send.response.resources) errors.delete(`${send.typeUrl} ${name}`)
     for (const { error, name } of send.response.errors) errors.set(`${send.typeUrl} ${name}`, error)
@@ -323,7 +329,8 @@ export class ServerRun {
     const problems = [...this.problems, ...this.broken(), ...this.untold()]
     if (wire.length > 0) problems.push("it never becomes quiet")
     const seen = withHeld(ClientView.of(group, server.parameters), group, client)
-    return [...problems, ...Invariants.unfinished(client, seen, server.options.wildcardOff)].map(
+    const told = withTold(client, this.state.errors)
+    return [...problems, ...Invariants.unfinished(told, seen, server.options.wildcardOff)].map(
       (problem) => `in the end: ${problem}`
     )
   }
@@ -367,16 +374,30 @@ const plainly = (output: Output): Output => {
   return { ...output, response }
 }
 
+/** The client, which does not wait for what it was told an error of: that is an answer. */
+const withTold = (client: ReferenceClient, errors: State["errors"]): ReferenceClient => ({
+  ...client,
+  interests: new Map(
+    Array.from(client.interests, ([typeUrl, interest]) => {
+      const { held, names } = interest
+      const told = Array.from(names).filter((name) => errors.has(`${typeUrl} ${name}`) && !held.has(name))
+      return [typeUrl, { ...interest, missing: new Set([...interest.missing, ...told]) }] as const
+    })
+  )
+})
+
 /** ★ With an error that takes nothing away the client keeps what it has. */
 const withHeld = (seen: ResourceGroup, group: ResourceGroup, { interests }: ReferenceClient): ResourceGroup => {
   const upsert = ResourceGroups.all(group).flatMap(({ error, name, typeUrl }) => {
-    const isKept = error !== undefined && error.code !== NOT_FOUND && error.code !== PERMISSION_DENIED
-    return isKept ? (interests.get(typeUrl)?.held.get(name) ?? []) : []
+    return error !== undefined && isKeptWith(error) ? (interests.get(typeUrl)?.held.get(name) ?? []) : []
   })
   return Either.getOrElse(ResourceGroups.update(seen, { upsert }), () => seen)
 }
 
 const { NOT_FOUND, PERMISSION_DENIED } = StatusCode.codes
+
+/** Whether the client keeps what it has when it is told this error. */
+const isKeptWith = ({ code }: ResourceError): boolean => code !== NOT_FOUND && code !== PERMISSION_DENIED
 
 const nothing = "nothing"
 
