@@ -26,7 +26,7 @@ export interface Resource {
   readonly aliases: ReadonlyArray<string>
   /** The version that clients see: the caller's label, else the digest. Compared only with versions that clients quote. */
   readonly version: string
-  /** Identity of the content (body, aliases, TTL). Changes are found from this alone. */
+  /** Identity of the content (body, aliases, TTL; with a TTL, also the label). Changes are found from this alone. */
   readonly digest: Digest.Digest
   /** {@link digest} as text. */
   readonly fingerprint: string
@@ -78,7 +78,10 @@ export interface Variant {
 export interface Options {
   /** Default: none. */
   readonly aliases?: ReadonlyArray<string> | undefined
-  /** The version that clients see. Default: a digest of the content, the same on every replica. */
+  /**
+   * The version that clients see. Default: a digest of the content, the same on every replica. Another label alone is no change that is
+   * sent, unless the resource has a TTL: heartbeats name its version.
+   */
   readonly version?: string | undefined
   /** Milliseconds, at least {@link minimumTtl}. Default: the resource does not expire. */
   readonly ttl?: number | undefined
@@ -136,9 +139,12 @@ export const make = (
     return invalid("an alias is given twice or repeats the name")
   if (ttl !== undefined && !(ttl >= minimumTtl && Number.isFinite(ttl)))
     return invalid(`a TTL of ${ttl} ms is too short: heartbeats go out at half of it; give at least ${minimumTtl} ms`)
-  const digest = Digest.ofParts([typeUrl, name, ttl === undefined ? "" : String(ttl), value, ...aliases], hasher)
+  const label = input.version ?? ""
+  // ★ A heartbeat has no body but the version, and a client renews only what it holds at that version.
+  const lifetime = ttl === undefined ? "" : label === "" ? String(ttl) : `${ttl} ${label}`
+  const digest = Digest.ofParts([typeUrl, name, lifetime, value, ...aliases], hasher)
   const fingerprint = Digest.toHex(digest)
-  const version = input.version === undefined || input.version === "" ? fingerprint : input.version
+  const version = label === "" ? fingerprint : label
   const entry = input.keepBytes === true ? undefined : ResourceEntries.make(typeUrl, name, version, value)
   return Either.right(new Made(typeUrl, name, aliases, version, digest, fingerprint, ttl, entry?.value ?? value, entry))
 }

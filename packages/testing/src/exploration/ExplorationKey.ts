@@ -67,7 +67,11 @@ const ahead = (time: number, now: number): number => Math.max(time - now, 0)
 export const ofGroup = (group: ResourceGroup | undefined): string =>
   group === undefined
     ? "never set"
-    : sorted(ResourceGroups.all(group).map(({ fingerprint, name, typeUrl }) => `${typeUrl} ${name}=${fingerprint}`))
+    : sorted(
+        ResourceGroups.all(group).map(
+          ({ fingerprint, name, typeUrl, version }) => `${typeUrl} ${name}=${fingerprint} ${version}`
+        )
+      )
 
 const ofCursor = (cursor: Cursor | undefined, set: ResourceSet): string => {
   if (cursor === undefined) return "none"
@@ -281,7 +285,10 @@ const ofInterest = (self: Interest, last: number): string =>
     wildcard: self.wildcard,
     names: Array.from(self.names).join(","),
     held: pairs(
-      Array.from(self.held, ([name, { aliases, fingerprint }]) => [name, `${fingerprint} ${sorted(aliases)}`] as const)
+      Array.from(
+        self.held,
+        ([name, { aliases, fingerprint, version }]) => [name, `${fingerprint} ${version} ${sorted(aliases)}`] as const
+      )
     ),
     missing: sorted(self.missing),
     empty: sorted(self.empty),

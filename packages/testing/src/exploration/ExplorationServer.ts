@@ -27,9 +27,9 @@ const holding = (upsert: ReadonlyArray<Resource>): ResourceGroup =>
 
 const labelOf = (store: ReadonlyArray<ResourceSpec>, index: number): string =>
   `${index + 1}, ${store
-    .map(({ aliases = [], content, error, name, variants }) => {
+    .map(({ aliases = [], content, error, name, variants, version = "" }) => {
       const text = error === undefined ? JSON.stringify(variants ?? content) : `error ${error}`
-      return `${name}=${text}(${aliases.join(" ")})`
+      return `${name}=${text}${version}(${aliases.join(" ")})`
     })
     .join(" ")}`
 
@@ -122,9 +122,10 @@ export const make = (options: Options): World<State> => {
       const isIn = ({ name, typeUrl }: ResourceGroups.ResourceKey) =>
         upsert.some((each) => each.typeUrl === typeUrl && each.name === name)
       const remove = ResourceGroups.all(group ?? ResourceGroups.empty).filter((each) => !isIn(each))
-      const isSame = upsert.every(
-        (each) => ResourceGroups.get(group ?? ResourceGroups.empty, each)?.fingerprint === each.fingerprint
-      )
+      const isSame = upsert.every((each) => {
+        const held = ResourceGroups.get(group ?? ResourceGroups.empty, each)
+        return held?.fingerprint === each.fingerprint && held.version === each.version
+      })
       if (!isSame || remove.length > 0) change(`store: ${labelOf(store, index)}`, { upsert, remove })
     }
     if (stores === undefined) {

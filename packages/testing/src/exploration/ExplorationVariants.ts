@@ -101,11 +101,12 @@ const members = protocols.flatMap((protocol) =>
   )
 )
 
-const expiring = (content: number, ttl: number | undefined) => ({
+const expiring = (content: number, ttl: number | undefined, version?: string) => ({
   typeUrl: ClusterLoadAssignment.typeUrl,
   name: "a",
   content,
-  ttl
+  ttl,
+  version
 })
 
 const renewals = protocols.map((protocol) =>
@@ -113,7 +114,13 @@ const renewals = protocols.map((protocol) =>
     protocol,
     typeUrls: [ClusterLoadAssignment.typeUrl],
     names: ["a"],
-    stores: [[expiring(1, 10_000)], [expiring(2, 10_000)], [expiring(1, undefined)], []],
+    stores: [
+      [expiring(1, 10_000)],
+      [expiring(2, 10_000)],
+      [expiring(1, 10_000, "labelled")],
+      [expiring(1, undefined)],
+      []
+    ],
     ttl: true
   })
 )
