@@ -15,6 +15,7 @@ import * as NameCollisions from "./NameCollisions.js"
 import * as NamesChange from "./NamesChange.js"
 import * as Round from "./Round.js"
 import { flush, isIdle } from "./Sending.js"
+import * as SentVariants from "./SentVariants.js"
 import * as StateOfTheWorldNames from "./StateOfTheWorldNames.js"
 import type { Options, Output, PartialRequest, ServerStream, Step, ViolationReason } from "./StreamState.js"
 import { draft, find, never, none, put } from "./StreamState.js"
@@ -225,6 +226,7 @@ const onSubscription = function* (
 
   const next = draft(self)
   let after = yield* Collections.expand(asked, self.group)
+  if (change !== undefined) yield* SentVariants.forget(next, after, change)
   if (options.missingWait !== undefined && change !== undefined) {
     const waiting = yield* Steps.filter(change.listed, (name) => NamesChange.isAsked(change, name))
     const missing = yield* OnDemandNames.missing(self, typeUrl, waiting)
