@@ -4,6 +4,8 @@
  *
  * @since 0.1.0
  */
+import * as HashMap from "effect/HashMap"
+import * as Option from "effect/Option"
 import * as Steps from "../Steps.js"
 import type { CollectionIndex } from "./CollectionIndex.js"
 import type { Crossing } from "./Crossing.js"
@@ -72,13 +74,32 @@ const renewed = function* (
 }
 
 /**
+ * How many resources have each TTL, with so many more that have this one.
+ *
+ * @since 0.1.0
+ */
+export const counted = (
+  lifetimes: HashMap.HashMap<number, number>,
+  ttl: number | undefined,
+  more: number
+): HashMap.HashMap<number, number> =>
+  ttl === undefined
+    ? lifetimes
+    : HashMap.modifyAt(lifetimes, ttl, (count) => {
+        const next = Option.getOrElse(count, () => 0) + more
+        return next === 0 ? Option.none() : Option.some(next)
+      })
+
+/**
  * The cache of one set.
  *
  * @since 0.1.0
  */
 export class Computed {
-  /** The different heartbeat periods, in milliseconds. */
-  heartbeatPeriods: ReadonlyArray<number> | undefined
+  /** How many resources have each TTL, in milliseconds, if any stream needs it. */
+  lifetimes: Steps.Once<HashMap.HashMap<number, number>> | undefined
+  /** The resources with each TTL, if any stream renewed them. */
+  expiring: Steps.Once<ReadonlyMap<number, ReadonlyArray<Resource>>> | undefined
   /** For route configurations with VHDS: their opener names. */
   openers: ReadonlyArray<string> | undefined
   /** The members of glob collections, if any stream subscribes to one. */
@@ -130,11 +151,24 @@ export class Computed {
   after(resources: NameTrie<Resource>, before: ReadonlyMap<string, Resource | undefined>): Computed | undefined {
     const map = this.#mapAfter(resources, before)
     const earlier = this.#earlierAfter(before)
-    if (map === undefined && earlier === undefined) return undefined
+    const lifetimes = this.#lifetimesAfter(resources, before)
+    if (map === undefined && earlier === undefined && lifetimes === undefined) return undefined
     const next = new Computed()
     next.#byName = map
     next.#earlier = earlier
+    next.lifetimes = lifetimes
     return next
+  }
+
+  #lifetimesAfter(resources: NameTrie<Resource>, before: ReadonlyMap<string, Resource | undefined>) {
+    const known = this.lifetimes?.value
+    if (known === undefined || before.size > Steps.atOnce) return undefined
+    let lifetimes = known
+    for (const [name, resource] of before) {
+      lifetimes = counted(lifetimes, resource?.ttl, -1)
+      lifetimes = counted(lifetimes, resources.get(name)?.ttl, 1)
+    }
+    return new Steps.Once(() => Steps.of(lifetimes))
   }
 
   #mapAfter(resources: NameTrie<Resource>, names: ReadonlyMap<string, unknown>): Map<string, Resource> | undefined {

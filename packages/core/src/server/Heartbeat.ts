@@ -8,7 +8,10 @@
  * @since 0.1.0
  */
 import * as HashMap from "effect/HashMap"
+import { counted } from "../resource/Computed.js"
 import type { Resource } from "../resource/Resource.js"
+import type { ResourceGroup } from "../resource/ResourceGroup.js"
+import * as ResourceGroups from "../resource/ResourceGroup.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
 import * as Steps from "../Steps.js"
 import type { Protocol } from "../wire/Request.js"
@@ -83,9 +86,48 @@ export const returning = function* (
   return found.size === 0 ? undefined : { newest, resources: Array.from(found) }
 }
 
-/** The distinct heartbeat periods of a set, in milliseconds. */
-const periods = ({ computed, ttls }: ResourceSet.ResourceSet): ReadonlyArray<number> =>
-  (computed.heartbeatPeriods ??= Array.from(new Set(Array.from(HashMap.values(ttls), (ttl) => ttl / 2))))
+/** How many resources of a set have each TTL. */
+const lifetimes = ({ computed, ttls }: ResourceSet.ResourceSet): Steps.Once<HashMap.HashMap<number, number>> =>
+  (computed.lifetimes ??= new Steps.Once(function* () {
+    let found = HashMap.empty<number, number>()
+    let count = 0
+    for (const ttl of HashMap.values(ttls)) {
+      found = counted(found, ttl, 1)
+      if (++count % Steps.atOnce === 0) yield
+    }
+    return found
+  }))
+
+/** The resources of a set with each TTL. */
+const expiring = (set: ResourceSet.ResourceSet): Steps.Steps<ReadonlyMap<number, ReadonlyArray<Resource>>> => {
+  set.computed.expiring ??= new Steps.Once(function* () {
+    const found = new Map<number, Array<Resource>>()
+    let count = 0
+    for (const [name, ttl] of set.ttls) {
+      if (++count % Steps.atOnce === 0) yield
+      const resource = ResourceSet.get(set, name)
+      if (resource === undefined) continue
+      const those = found.get(ttl)
+      if (those === undefined) found.set(ttl, [resource])
+      else those.push(resource)
+    }
+    return found
+  })
+  return set.computed.expiring.steps()
+}
+
+/**
+ * Finds the TTLs of a type in some states of its group, in steps: {@link dueAt} takes no time then.
+ *
+ * @since 0.1.0
+ */
+export const find = function* (typeUrl: string, groups: Iterable<ResourceGroup | undefined>): Steps.Steps<void> {
+  for (const group of groups) {
+    if (group !== undefined) yield* lifetimes(ResourceGroups.set(group, typeUrl)).steps()
+  }
+}
+
+const noneExpiring: ReadonlyMap<number, ReadonlyArray<Resource>> = new Map()
 
 const periodsAt = (period: number, at: number): number => Math.floor(at / period)
 
@@ -98,7 +140,9 @@ export const dueAt = (self: Subscription, set: ResourceSet.ResourceSet, returnin
   if ((HashMap.isEmpty(set.ttls) && returning === undefined) || self.cursor === undefined)
     return Number.POSITIVE_INFINITY
   let due = Number.POSITIVE_INFINITY
-  for (const period of periods(set)) due = Math.min(due, (periodsAt(period, self.renewedAt) + 1) * period)
+  for (const ttl of HashMap.keys(Steps.toEnd(lifetimes(set).steps()))) {
+    due = Math.min(due, (periodsAt(ttl / 2, self.renewedAt) + 1) * (ttl / 2))
+  }
   for (const { ttl } of returning?.resources ?? []) {
     if (ttl !== undefined) due = Math.min(due, (periodsAt(ttl / 2, self.renewedAt) + 1) * (ttl / 2))
   }
@@ -111,27 +155,30 @@ export const dueAt = (self: Subscription, set: ResourceSet.ResourceSet, returnin
  *
  * @since 0.1.0
  */
-export const due = (
+export const due = function* (
   self: Subscription,
   set: ResourceSet.ResourceSet,
   returning: Returning | undefined,
   protocol: Protocol,
   now: number
-): ReadonlyArray<Resource> => {
+): Steps.Steps<ReadonlyArray<Resource>> {
   const { cursor, names, pendingRemovals } = self
   const wild = Subscriptions.isWild(self)
   const found: Array<Resource> = []
   const isDue = (ttl: number) => periodsAt(ttl / 2, now) > periodsAt(ttl / 2, self.renewedAt)
-  for (const [name, ttl] of set.ttls) {
+  let count = 0
+  for (const [ttl, resources] of cursor === undefined ? noneExpiring : yield* expiring(set)) {
     if (!isDue(ttl)) continue
-    const resource = ResourceSet.get(set, name)
-    if (resource === undefined || cursor === undefined) continue
-    const isHeld = (by: string) => (wild ? cursor.fingerprints.get(by) : names.get(by)) === resource.fingerprint
-    // In state of the world nobody requests by an alias: a name equal to an alias belongs to another resource.
-    const others = wild || protocol === "StateOfTheWorld" ? [] : AskedAliases.askedAliases(self, set, resource)
-    // ★ A resource that returned before its removal was sent is still held, and nothing else renews it.
-    const isBack = (by: string) => pendingRemovals.get(by)?.resource?.fingerprint === resource.fingerprint
-    if ([name, ...others].some((by) => isBack(by) || isHeld(by))) found.push(resource)
+    for (const resource of resources) {
+      if (++count % Steps.atOnce === 0) yield
+      const { name } = resource
+      const isHeld = (by: string) => (wild ? cursor?.fingerprints.get(by) : names.get(by)) === resource.fingerprint
+      // In state of the world nobody requests by an alias: a name equal to an alias belongs to another resource.
+      const others = wild || protocol === "StateOfTheWorld" ? [] : AskedAliases.askedAliases(self, set, resource)
+      // ★ A resource that returned before its removal was sent is still held, and nothing else renews it.
+      const isBack = (by: string) => pendingRemovals.get(by)?.resource?.fingerprint === resource.fingerprint
+      if ([name, ...others].some((by) => isBack(by) || isHeld(by))) found.push(resource)
+    }
   }
   for (const resource of returning?.resources ?? []) {
     if (resource.ttl !== undefined && isDue(resource.ttl)) found.push(resource)

@@ -206,7 +206,9 @@ export const flush = function* (
   const isFree = (resource: Resource) =>
     AskedAliases.askedAliases(self, set, resource).every((name) => !later.has(name))
   const heartbeats =
-    ttl && self.initial.size > 0 ? (yield* renewed(self, set, before, held, resources)).filter(isFree) : noResources
+    ttl && self.initial.size > 0
+      ? yield* Steps.filter(yield* renewed(self, set, before, held, resources), isFree)
+      : noResources
 
   const next = Subscriptions.draft(self)
   const aliasesOf = (resource: Resource) => AskedAliases.askedAliases(self, set, resource)
@@ -287,7 +289,8 @@ const renewedAliases = function* (
 ): Steps.Steps<ReadonlyMap<string, ReadonlyArray<string>>> {
   if (returning === undefined) return yield* matchedAliases(self, set, resources)
   const back = new Set(returning.resources)
-  const [there, others] = [resources.filter((each) => back.has(each)), resources.filter((each) => !back.has(each))]
+  const there = yield* Steps.filter(resources, (each) => back.has(each))
+  const others = yield* Steps.filter(resources, (each) => !back.has(each))
   return new Map([
     ...(yield* matchedAliases(self, returning.newest, there)),
     ...(yield* matchedAliases(self, set, others))
@@ -303,7 +306,7 @@ const renewed = function* (
   sent: ReadonlyArray<Resource>
 ): Steps.Steps<ReadonlyArray<Resource>> {
   if (HashMap.isEmpty(set.ttls)) return []
-  const found = new Set(held.filter(({ ttl }) => ttl !== undefined))
+  const found = new Set(yield* Steps.filter(held, ({ ttl }) => ttl !== undefined))
   if (Subscriptions.isWild(self) && self.cursor === undefined) {
     let count = 0
     for (const name of HashMap.keys(set.ttls)) {
@@ -331,8 +334,8 @@ export const heartbeat = function* (
     protocol: "Incremental",
     typeUrl: self.typeUrl,
     version: renewal.set.version,
-    resources: due.filter((resource) => Heartbeat.isWhole(self, resource, now)),
-    heartbeats: due.filter((resource) => !Heartbeat.isWhole(self, resource, now)),
+    resources: yield* Steps.filter(due, (resource) => Heartbeat.isWhole(self, resource, now)),
+    heartbeats: yield* Steps.filter(due, (resource) => !Heartbeat.isWhole(self, resource, now)),
     aliases: yield* renewedAliases(self, renewal, due),
     ttl: true
   })
@@ -351,20 +354,21 @@ export const withHeartbeats = function* (
   now: number
 ): Steps.Steps<Response.Response> {
   const { absent, heartbeats, removed, resources } = response
-  const named = new Set([
-    ...[...resources, ...heartbeats].map(({ name }) => name),
-    ...Array.from(response.aliases.values()).flat(),
-    ...removed,
-    ...absent
-  ])
+  const named = new Set([...removed, ...absent])
+  let count = 0
+  for (const { name } of [...resources, ...heartbeats]) {
+    named.add(name)
+    for (const alias of response.aliases.get(name) ?? noNames) named.add(alias)
+    if (++count % Steps.atOnce === 0) yield
+  }
   const known = yield* renewedAliases(self, renewal, due)
-  const isOther = ({ name }: Resource) => ![name, ...(known.get(name) ?? [])].some((each) => named.has(each))
-  const others = due.filter(isOther)
+  const isOther = ({ name }: Resource) => ![name, ...(known.get(name) ?? noNames)].some((each) => named.has(each))
+  const others = yield* Steps.filter(due, isOther)
   if (others.length === 0) return response
   return {
     ...response,
-    resources: [...resources, ...others.filter((resource) => Heartbeat.isWhole(self, resource, now))],
-    heartbeats: [...heartbeats, ...others.filter((resource) => !Heartbeat.isWhole(self, resource, now))],
+    resources: [...resources, ...(yield* Steps.filter(others, (each) => Heartbeat.isWhole(self, each, now)))],
+    heartbeats: [...heartbeats, ...(yield* Steps.filter(others, (each) => !Heartbeat.isWhole(self, each, now)))],
     aliases: new Map([...response.aliases, ...(yield* renewedAliases(self, renewal, others))])
   }
 }

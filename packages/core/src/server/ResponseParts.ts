@@ -62,7 +62,8 @@ const isSure = function* (response: Response, maxBytes: number): Steps.Steps<boo
   const { absent, aliases, errors, heartbeats, removed, resources, typeUrl, version } = response
   if (aliases.size > 0 && resources.length + heartbeats.length > 0) return false
   let units = typeUrl.length + version.length
-  let bytes = framing
+  let bytes = framing * (1 + heartbeats.length + 2 * absent.length + removed.length + errors.length)
+  if (bytes > maxBytes) return false
   let count = 0
   const entryIn = entriesIn(response)
   for (const resource of resources) {
@@ -75,7 +76,6 @@ const isSure = function* (response: Response, maxBytes: number): Steps.Steps<boo
   for (const name of absent) units += 2 * name.length
   for (const name of removed) units += name.length
   for (const { error, name } of errors) units += name.length + error.message.length
-  bytes += framing * (heartbeats.length + 2 * absent.length + removed.length + errors.length)
   return bytes + bytesPerUnit * units <= maxBytes
 }
 

@@ -84,6 +84,10 @@ export const flush = function* (self: Draft, group: ResourceGroup, now: number):
     const found = Due.areNear(self.options, self.subscriptions, group, self.round)
       ? Due.nothingFound
       : yield* Due.find(self.options, self.subscriptions, group, self.round)
+    if (self.options.ttl) {
+      const groups = [group, self.round.group, self.round.changes?.group]
+      for (const { typeUrl } of self.subscriptions) yield* Heartbeat.find(typeUrl, groups)
+    }
     const dues = yield* planRound(self, found, group, now)
     const selection = isAnyGone(self, dues)
       ? yield* selectWithRemovals(self, found, dues, group, now)
@@ -179,7 +183,7 @@ const take = function* (self: Draft, selection: Selection, now: number): Steps.S
   const { changes, deferred, openers, set } = due
   const removals = typeof selection.removals === "object" && selection.removals.size === 0 ? "none" : selection.removals
   const isRenewal = ttl && updates && now >= due.renewAt
-  const overdue = isRenewal ? Heartbeat.due(subscription, set, due.returning, protocol, now) : []
+  const overdue = isRenewal ? yield* Heartbeat.due(subscription, set, due.returning, protocol, now) : []
   if (!due.reply && !due.update && removals === "none") return yield* renew(self, selection, overdue, now)
 
   const input: Flush.Flush = { set, changes, updates, removals, ttl, maxBytes: maxResponseBytes }
@@ -227,7 +231,7 @@ const take = function* (self: Draft, selection: Selection, now: number): Steps.S
     overdue.length === 0 || !renews
       ? made
       : protocol === "StateOfTheWorld"
-        ? StateOfTheWorld.withHeartbeats(subscription, made, overdue, bodylessHeartbeats, now)
+        ? yield* StateOfTheWorld.withHeartbeats(subscription, made, overdue, bodylessHeartbeats, now)
         : yield* Incremental.withHeartbeats(subscription, due, made, overdue, now)
   // A full-state response carries its changes even if it is an answer.
   const isUpdate = (due.update && (updates || isWhole)) || (yield* isAnyNewer(subscription, fresh))

@@ -187,6 +187,20 @@ const flushByName = function* (
   return [next, response, resources]
 }
 
+/** Whether the renewal of any of these must carry its body. */
+const isAnyWhole = function* (
+  self: Subscription,
+  resources: ReadonlyArray<Resource>,
+  now: number
+): Steps.Steps<boolean> {
+  let count = 0
+  for (const resource of resources) {
+    if (Heartbeat.isWhole(self, resource, now)) return true
+    if (++count % Steps.atOnce === 0) yield
+  }
+  return false
+}
+
 /**
  * A response that renews the TTLs of `due`. ★ In Envoy a resource without a body renews nothing, and a full-state response
  * deletes what it lacks. So the resources themselves are sent again; for full-state types, all of them. `bodyless` selects the
@@ -204,7 +218,7 @@ export const heartbeat = function* (
   const kept = Array.from(self.pendingRemovals.values()).flatMap(({ resource }) => resource ?? [])
   const version = ResourceSet.versionWith(set, kept)
   const base = { protocol: "StateOfTheWorld", typeUrl: self.typeUrl, version, ttl: true } as const
-  const isWhole = due.some((resource) => Heartbeat.isWhole(self, resource, now))
+  const isWhole = bodyless && (yield* isAnyWhole(self, due, now))
   if (bodyless && !isWhole) return Response.make({ ...base, heartbeats: due })
   if (self.family === "by-name") return Response.make({ ...base, resources: due })
   const all = Subscriptions.isWild(self)
@@ -218,18 +232,18 @@ export const heartbeat = function* (
  *
  * @since 0.1.0
  */
-export const withHeartbeats = (
+export const withHeartbeats = function* (
   self: Subscription,
   response: Response.Response,
   due: ReadonlyArray<Resource>,
   bodyless: boolean,
   now: number
-): Response.Response => {
+): Steps.Steps<Response.Response> {
   if (self.family === "full-state") return response
   const named = new Set(response.resources.map(({ name }) => name))
-  const others = due.filter(({ name }) => !named.has(name))
+  const others = yield* Steps.filter(due, ({ name }) => !named.has(name))
   if (others.length === 0) return response
-  const isWhole = others.some((resource) => Heartbeat.isWhole(self, resource, now))
+  const isWhole = bodyless && (yield* isAnyWhole(self, others, now))
   return bodyless && !isWhole
     ? { ...response, heartbeats: others }
     : { ...response, resources: [...response.resources, ...others] }
