@@ -85,7 +85,19 @@ describe("the body of a shared response", () => {
       for (const protocol of ["Incremental", "StateOfTheWorld"] as const) {
         const made = Response.make({ protocol, typeUrl, version: "1", resources, removed: ["gone"] })
         expect(Steps.toEnd(Response.writing(made))).toEqual(Response.body(made))
+        const renewed = Response.make({ ...made, heartbeats: resources, resources: resources.slice(7), ttl: true })
+        expect(Buffer.compare(Steps.toEnd(Response.writing(renewed)), Response.body(renewed))).toBe(0)
       }
+    }
+  })
+
+  it("★ has renewals without bodies in steps, too: there may be ten thousand", () => {
+    const heartbeats = Array.from({ length: 50 * Steps.atOnce }, (_, at) => resource(`${at}`, 7))
+    for (const protocol of ["Incremental", "StateOfTheWorld"] as const) {
+      const made = Response.make({ protocol, typeUrl, version: "1", resources: [], heartbeats, ttl: true })
+      const work = Response.writing(made)
+      for (let step = 0; step < 2 * 49; step++) expect(work.next().done).toBe(false)
+      expect(Buffer.compare(Steps.toEnd(work), Response.body(made))).toBe(0)
     }
   })
 

@@ -1,14 +1,15 @@
 /** How large responses reach a transport: in pieces, if it takes them. */
-import { create, toBinary } from "@bufbuild/protobuf"
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
 import * as Request from "@effect-xds/core/wire/Request"
 import { ResourceType } from "@effect-xds/proto"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
-import { SnapshotStore, XdsServer } from "@effect-xds/server"
+import { DeltaDiscoveryResponseSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
+import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
 import { eventually } from "@effect-xds/testing/Waiting"
 import { ServerTransport } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { type Duration, Effect } from "effect"
 
 const CDS = ResourceType.Cluster.typeUrl
 const node = toBinary(NodeSchema, create(NodeSchema, { id: "n", cluster: "edge" }))
@@ -21,13 +22,14 @@ interface Written {
   readonly bytes: Buffer
 }
 
-/** A server with so many clusters, at a transport whose streams may take pieces. */
-const serving = (count: number) =>
+/** A server with so many clusters, with a TTL or none, at a transport whose streams may take pieces. */
+const serving = (count: number, ttl?: Duration.DurationInput) =>
   Effect.gen(function* () {
     let accept: ((stream: ServerTransport.AcceptedStream) => ServerTransport.StreamHandler) | undefined
     const store = yield* SnapshotStore.makeMemory()
-    yield* store.set("edge", { clusters: Array.from({ length: count }, (_, index) => cluster(index, "x".repeat(400))) })
-    yield* XdsServer.make({ group: () => "edge" }).pipe(
+    const clusters = Array.from({ length: count }, (_, index) => cluster(index, "x".repeat(400)))
+    yield* store.set("edge", { clusters: clusters.map((each) => Snapshot.resource(each, { ttl })) })
+    yield* XdsServer.make({ group: () => "edge", ttl: "always" }).pipe(
       Effect.provideService(ServerTransport.ServerTransport, {
         serve: (accepts) => Effect.sync(() => ((accept = accepts), "here"))
       }),
@@ -36,7 +38,8 @@ const serving = (count: number) =>
     /** Opens a stream. What it is sent first. */
     const open = (
       { takesPieces }: { readonly takesPieces: boolean },
-      decorate = (stream: ServerTransport.AcceptedStream) => stream
+      decorate = (stream: ServerTransport.AcceptedStream) => stream,
+      request = asked
     ) =>
       Effect.gen(function* () {
         const written: Array<Written> = []
@@ -56,7 +59,7 @@ const serving = (count: number) =>
             }
           })
         }
-        accept?.(decorate(stream)).onRequest(asked)
+        accept?.(decorate(stream)).onRequest(request)
         yield* eventually(() => expect(written).not.toEqual([]))
         return written[0] ?? expect.unreachable()
       })
@@ -72,6 +75,22 @@ describe("a large response", () => {
       expect(one.pieces?.length).toBeGreaterThan(5)
       expect(other.pieces).toBe(undefined)
       expect(one.bytes.equals(other.bytes)).toBe(true)
+    })
+  )
+
+  it.scopedLive("★ is given in pieces, too, if it renews many resources without their bodies", () =>
+    Effect.gen(function* () {
+      const { open } = yield* serving(2_000, "1 hour")
+      const first = fromBinary(DeltaDiscoveryResponseSchema, (yield* open({ takesPieces: true })).bytes)
+      const initialResourceVersions = new Map(first.resources.map(({ name, version }) => [name, version]))
+      const request = Request.incremental({ ...asked, initialResourceVersions })
+      const one = yield* open({ takesPieces: true }, undefined, request)
+      const other = yield* open({ takesPieces: false }, undefined, request)
+      expect(one.pieces).not.toBe(undefined)
+      expect(one.bytes.equals(other.bytes)).toBe(true)
+      const renewed = fromBinary(DeltaDiscoveryResponseSchema, one.bytes)
+      expect(renewed.resources).toHaveLength(2_000)
+      expect(renewed.resources.every(({ resource }) => resource === undefined)).toBe(true)
     })
   )
 

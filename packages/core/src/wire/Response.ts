@@ -122,20 +122,49 @@ const encoded = (write: (to: MeasuredWriter) => void, allocate: Bodies["allocate
 
 const encodeBody = (response: Response, bodies: Bodies): Uint8Array => {
   const typeUrl = encodedTypeUrl(response.typeUrl)
-  const { head, resources, tail } = formOf(response)
+  const { head, heartbeats, resources, tail } = formOf(response)
   return encoded((to) => {
     head(to, response)
     resources(to, response, typeUrl, 0, response.resources.length)
+    heartbeats(to, response, typeUrl, 0, response.heartbeats.length)
     tail(to, response, typeUrl)
   }, bodies.allocate)
 }
 
 const noPieces: ReadonlyArray<ResponsePieces.Piece> = []
 
+/** Encodes the items `from` ≤ index < `before` in steps and in pieces. `write` writes some of them: first they are measured. */
+function* inPieces(
+  write: (to: MeasuredWriter, from: number, before: number) => void,
+  from: number,
+  before: number,
+  allocate: (size: number, from: number, before: number) => Uint8Array,
+  made: (bytes: Uint8Array, from: number, before: number) => void
+): Steps.Steps<void> {
+  for (let start = from; start < before;) {
+    const encoder = new MeasuredWriter()
+    let end = start
+    while (end < before && encoder.measured < ResponsePieces.leastBytes) {
+      const next = Math.min(end + Steps.atOnce, before)
+      write(encoder, end, next)
+      end = next
+      yield
+    }
+    const [first, last] = [start, end]
+    const bytes = encoder.begin((size) => allocate(size, first, last))
+    for (let at = first; at < last; at += Steps.atOnce) {
+      if (at > first) yield
+      write(encoder, at, Math.min(at + Steps.atOnce, last))
+    }
+    made(bytes, first, last)
+    start = last
+  }
+}
+
 /** {@link encodeBody} in steps and in pieces, of which some may be encoded already. */
 function* encoding(response: Response, bodies: Bodies): Steps.Steps<ReadonlyArray<ResponsePieces.Piece>> {
   const typeUrl = encodedTypeUrl(response.typeUrl)
-  const { head, resources, tail } = formOf(response)
+  const { head, heartbeats, resources, tail } = formOf(response)
   // Aliases are those that one client requested.
   const isForAll = response.aliases.size === 0
   const earlier = isForAll ? (bodies.pieces?.earlier(response) ?? noPieces) : noPieces
@@ -157,25 +186,21 @@ function* encoding(response: Response, bodies: Bodies): Steps.Steps<ReadonlyArra
       pieces.push(piece)
       continue
     }
-    for (let start = from; start < before;) {
-      const encoder = new MeasuredWriter()
-      let end = start
-      while (end < before && encoder.measured < ResponsePieces.leastBytes) {
-        const next = Math.min(end + Steps.atOnce, before)
-        resources(encoder, response, typeUrl, end, next)
-        end = next
-        yield
-      }
-      const [count, left] = [end - start, before - end + later]
-      const bytes = encoder.begin((size) => room?.allocate(size, count, left) ?? ownBuffer(size))
-      for (let at = start; at < end; at += Steps.atOnce) {
-        if (at > start) yield
-        resources(encoder, response, typeUrl, at, Math.min(at + Steps.atOnce, end))
-      }
-      pieces.push({ resources: contentOf(start, end), bytes })
-      start = end
-    }
+    yield* inPieces(
+      (to, start, end) => resources(to, response, typeUrl, start, end),
+      from,
+      before,
+      (size, start, end) => room?.allocate(size, end - start, before - end + later) ?? ownBuffer(size),
+      (bytes, start, end) => pieces.push({ resources: contentOf(start, end), bytes })
+    )
   }
+  yield* inPieces(
+    (to, start, end) => heartbeats(to, response, typeUrl, start, end),
+    0,
+    response.heartbeats.length,
+    ownBuffer,
+    (bytes) => pieces.push({ resources: noResources, bytes })
+  )
   put((to) => tail(to, response, typeUrl))
   return pieces
 }

@@ -87,6 +87,8 @@ export interface Form {
     from: number,
     before: number
   ) => void
+  /** The same of what is renewed without its body. */
+  readonly heartbeats: Form["resources"]
   /** All other fields. */
   readonly tail: (to: MeasuredWriter, response: Response, typeUrl: Uint8Array) => void
 }
@@ -123,8 +125,13 @@ const stateOfTheWorld: Form = {
       else writeWrapped(to, typeUrl, withoutTtl(resource, response), resource.value)
     }
   },
-  tail: (to, { errors, heartbeats }, typeUrl) => {
-    for (const resource of heartbeats) writeWrapped(to, typeUrl, resource, undefined)
+  heartbeats: (to, { heartbeats }, typeUrl, from, before) => {
+    for (let index = from; index < before; index++) {
+      const resource = heartbeats[index]
+      if (resource !== undefined) writeWrapped(to, typeUrl, resource, undefined)
+    }
+  },
+  tail: (to, { errors }, typeUrl) => {
     to.bytes(DiscoveryResponse.typeUrl, typeUrl)
     for (const each of errors) writeError(to, DiscoveryResponse.resourceErrors, each)
   }
@@ -165,10 +172,13 @@ const incremental: Form = {
       else writeEntry(to, typeUrl, withoutTtl(resource, response), aliasesOf(response, resource.name), resource.value)
     }
   },
-  tail: (to, response, typeUrl) => {
-    for (const resource of response.heartbeats) {
-      writeEntry(to, typeUrl, resource, aliasesOf(response, resource.name), undefined)
+  heartbeats: (to, response, typeUrl, from, before) => {
+    for (let index = from; index < before; index++) {
+      const resource = response.heartbeats[index]
+      if (resource !== undefined) writeEntry(to, typeUrl, resource, aliasesOf(response, resource.name), undefined)
     }
+  },
+  tail: (to, response, typeUrl) => {
     for (const name of response.absent)
       writeEntry(to, typeUrl, { name, version: "", ttl: undefined }, [name], undefined)
     to.bytes(DeltaDiscoveryResponse.typeUrl, typeUrl)

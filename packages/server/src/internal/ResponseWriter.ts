@@ -63,7 +63,8 @@ export class ResponseWriter {
     if (since !== undefined) this.unacked = AckLatency.sent(this.unacked, output, since)
     const { response } = output
     const { bodies } = this.environment
-    if (response.resources.length < manyResources) return this.write(output, Response.body(response, bodies))
+    if (response.resources.length + response.heartbeats.length < manyResources)
+      return this.write(output, Response.body(response, bodies))
     const takesPieces = this.accepted.writePieces !== undefined
     const written = takesPieces ? Response.written(response, bodies) : undefined
     if (written !== undefined) return this.write(output, written)
