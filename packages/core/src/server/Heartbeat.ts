@@ -131,6 +131,9 @@ const noneExpiring: ReadonlyMap<number, ReadonlyArray<Resource>> = new Map()
 
 const periodsAt = (period: number, at: number): number => Math.floor(at / period)
 
+/** The first renewal after a time. */
+const nextAt = (at: number, ttl: number): number => (periodsAt(ttl / 2, at) + 1) * (ttl / 2)
+
 /**
  * The time of the next heartbeat, in milliseconds; Infinity if there is nothing to renew.
  *
@@ -140,11 +143,12 @@ export const dueAt = (self: Subscription, set: ResourceSet.ResourceSet, returnin
   if ((HashMap.isEmpty(set.ttls) && returning === undefined) || self.cursor === undefined)
     return Number.POSITIVE_INFINITY
   let due = Number.POSITIVE_INFINITY
-  for (const ttl of HashMap.keys(Steps.toEnd(lifetimes(set).steps()))) {
-    due = Math.min(due, (periodsAt(ttl / 2, self.renewedAt) + 1) * (ttl / 2))
+  const known = lifetimes(set)
+  for (const ttl of HashMap.keys(known.value ?? Steps.toEnd(known.steps()))) {
+    due = Math.min(due, nextAt(self.renewedAt, ttl))
   }
   for (const { ttl } of returning?.resources ?? []) {
-    if (ttl !== undefined) due = Math.min(due, (periodsAt(ttl / 2, self.renewedAt) + 1) * (ttl / 2))
+    if (ttl !== undefined) due = Math.min(due, nextAt(self.renewedAt, ttl))
   }
   return due
 }

@@ -63,7 +63,7 @@ const isSure = function* (response: Response, maxBytes: number): Steps.Steps<boo
   if (aliases.size > 0 && resources.length + heartbeats.length > 0) return false
   let units = typeUrl.length + version.length
   let bytes = framing * (1 + heartbeats.length + 2 * absent.length + removed.length + errors.length)
-  if (bytes > maxBytes) return false
+  if (maxBytes < bytes) return false
   let count = 0
   const entryIn = entriesIn(response)
   for (const resource of resources) {

@@ -118,7 +118,8 @@ export const owe = (self: Draft, group: ResourceGroup): boolean => {
       if (isAsked && isKeepable(ResourceSet.get(set, name))) continue
       // ★ It is not there, and no error that lets the client keep it: only now does the client lose it, with the answer.
       const isGone = ResourceSet.get(ResourceGroups.set(group, typeUrl), name) === undefined
-      ;(isAsked && isGone ? lost : over).push(name)
+      if (isAsked && isGone) lost.push(name)
+      else over.push(name)
     }
     next.requested = NameSet.addAll(next.requested, lost)
     const kept = NameSet.removeAll(before, over)

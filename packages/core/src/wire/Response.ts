@@ -152,12 +152,12 @@ function* inPieces(
     }
     const [first, last] = [start, end]
     const bytes = encoder.begin((size) => allocate(size, first, last))
-    for (let at = first; at < last; at += Steps.atOnce) {
-      if (at > first) yield
-      write(encoder, at, Math.min(at + Steps.atOnce, last))
+    for (let at = start; at < end; at += Steps.atOnce) {
+      if (at > start) yield
+      write(encoder, at, Math.min(at + Steps.atOnce, end))
     }
-    made(bytes, first, last)
-    start = last
+    made(bytes, start, end)
+    start = end
   }
 }
 
