@@ -60,12 +60,27 @@ export const aborted = (signal: AbortSignal): Promise<void> =>
     else signal.addEventListener("abort", () => resolve(), { once: true })
   })
 
+/**
+ * The next element; `undefined` once the signal is aborted. ★ Each waits for the signal by itself: one promise for the whole
+ * call would keep what it was raced against, which is every element of the call.
+ */
+const nextOf = async <A>(iterator: AsyncIterator<A>, signal: AbortSignal): Promise<IteratorResult<A> | undefined> => {
+  if (signal.aborted) return undefined
+  let onAbort = (): void => undefined
+  const over = new Promise<undefined>((resolve) => (onAbort = () => resolve(undefined)))
+  signal.addEventListener("abort", onAbort)
+  try {
+    return await Promise.race([iterator.next(), over])
+  } finally {
+    signal.removeEventListener("abort", onAbort)
+  }
+}
+
 /** The elements, until the call ends. */
 export async function* until<A>(elements: AsyncIterable<A>, { shutdown, signal }: BuiltInCall): AsyncGenerator<A> {
   const iterator = elements[Symbol.asyncIterator]()
-  const over = aborted(signal)
   for (;;) {
-    const next = await Promise.race([iterator.next(), over])
+    const next = await nextOf(iterator, signal)
     const error = shutdown()
     if (error !== undefined) throw error
     if (next === undefined || next.done === true) return
