@@ -110,12 +110,15 @@ export interface Options extends Settings.AppOptions, ListenAddress.Options {
   readonly handshakeTimeout?: Duration.DurationInput | undefined
 }
 
+/** SETTINGS_MAX_CONCURRENT_STREAMS has four bytes, and Node throws at the first client if it is given more. */
+const connectionStreams = (given: number): number => Math.max(1, Math.min(given, 2 ** 32 - 1))
+
 const limitsOf = (options: Options, shutdownGrace: number): Limits => {
   const maxConnections = options.maxConnections ?? 10_000
   return {
     maxConnections,
     maxConnectionsPerPeer: options.maxConnectionsPerPeer ?? maxConnections,
-    maxConnectionStreams: options.maxConnectionStreams ?? 1000,
+    maxConnectionStreams: connectionStreams(options.maxConnectionStreams ?? 1000),
     idleTimeout: Milliseconds.of(options.idleTimeout, "5 minutes"),
     handshakeTimeout: Milliseconds.of(options.handshakeTimeout, "10 seconds"),
     shutdownGrace,

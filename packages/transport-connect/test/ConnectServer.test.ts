@@ -5,6 +5,7 @@ import { ConnectServer, ConnectServerMetrics } from "@effect-xds/transport-conne
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Metric, Scope } from "effect"
 import { execFile } from "node:child_process"
+import { randomBytes } from "node:crypto"
 import * as Net from "node:net"
 import { promisify } from "node:util"
 import { gzipSync } from "node:zlib"
@@ -580,6 +581,40 @@ describe("serving", () => {
       expect(error.message).toBe(
         `cannot serve on ${address}: the port is in use by another server; choose another one or end that server`
       )
+    })
+  )
+
+  for (const limit of [Number.POSITIVE_INFINITY, 2 ** 40])
+    it.scopedLive(`takes a limit of ${limit}, and means the highest that there is`, () =>
+      Effect.gen(function* () {
+        const limits = { maxConnectionStreams: limit, maxRequestBytes: limit, maxWholeRequestBytes: limit }
+        const { address, port, streams } = yield* serve(limits, answering)
+        const session = yield* Http2Client.connect(port)
+        const call = Http2Client.open(session, { "grpc-encoding": "gzip" })
+        // Too large to be inflated at once.
+        const typeUrl = randomBytes(8192).toString("hex")
+        call.stream.write(frame(gzipSync(request(typeUrl)), 1))
+        yield* eventually(() => expect(streams[0]?.requests.map((each) => each.typeUrl)).toEqual([typeUrl]))
+        expect(session.remoteSettings.maxConcurrentStreams).toBe(2 ** 32 - 1)
+        const path = "/envoy.service.cluster.v3.ClusterDiscoveryService/FetchClusters"
+        const post = { method: "POST", headers: { "content-type": "application/json" }, body: '{"typeUrl":"a"}' }
+        const fetched = yield* wait(fetch(`http://${address}${path}`, post))
+        expect(yield* wait(fetched.json())).toEqual({ versionInfo: "a", nonce: "n" })
+      })
+    )
+
+  it.scopedLive("takes limits below what is possible, and means the lowest", () =>
+    Effect.gen(function* () {
+      const limits = { maxConnectionStreams: -1, maxRequestBytes: 0, maxWholeRequestBytes: 0 }
+      const { address, port } = yield* serve(limits, answering)
+      const session = yield* Http2Client.connect(port)
+      const call = Http2Client.open(session, { "grpc-encoding": "gzip" })
+      call.stream.write(frame(gzipSync(request("a")), 1))
+      expect((yield* wait(call.closed))["grpc-status"]).toBe("8")
+      expect(session.remoteSettings.maxConcurrentStreams).toBe(1)
+      const path = "/envoy.service.cluster.v3.ClusterDiscoveryService/FetchClusters"
+      const post = { method: "POST", headers: { "content-type": "application/json" }, body: "{}" }
+      expect((yield* wait(fetch(`http://${address}${path}`, post))).status).toBe(429)
     })
   )
 

@@ -6,6 +6,7 @@
 import * as Reason from "@effect-xds/proto/Reason"
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
+import { constants } from "node:buffer"
 import { gunzip, gunzipSync } from "node:zlib"
 
 /**
@@ -36,6 +37,9 @@ export type Inflated = Either.Either<Uint8Array, NotInflated>
 
 const chunkSize = 65_536
 
+/** Node throws for a limit below one byte, or above its longest buffer: with `Infinity`, that is the limit. */
+const possible = (maxBytes: number): number => Math.max(1, Math.min(maxBytes, constants.MAX_LENGTH))
+
 /** Node throws a `RangeError` at the limit, and stops there. */
 const notInflated = (cause: unknown, maxBytes: number): NotInflated =>
   new NotInflated({ reason: cause instanceof RangeError ? "TooLarge" : "NotGzip", maxBytes, detail: Reason.of(cause) })
@@ -47,7 +51,7 @@ const notInflated = (cause: unknown, maxBytes: number): NotInflated =>
  */
 export const inflateSync = (bytes: Uint8Array, maxBytes: number): Inflated =>
   Either.try({
-    try: () => gunzipSync(bytes, { maxOutputLength: maxBytes }),
+    try: () => gunzipSync(bytes, { maxOutputLength: possible(maxBytes) }),
     catch: (cause) => notInflated(cause, maxBytes)
   })
 
@@ -57,7 +61,7 @@ export const inflateSync = (bytes: Uint8Array, maxBytes: number): Inflated =>
  * @since 0.1.0
  */
 export const inflate = (bytes: Uint8Array, maxBytes: number, onInflated: (result: Inflated) => void): void =>
-  gunzip(bytes, { maxOutputLength: maxBytes, chunkSize }, (cause, inflated) =>
+  gunzip(bytes, { maxOutputLength: possible(maxBytes), chunkSize }, (cause, inflated) =>
     onInflated(cause === null ? Either.right(inflated) : Either.left(notInflated(cause, maxBytes)))
   )
 

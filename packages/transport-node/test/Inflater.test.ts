@@ -32,6 +32,19 @@ for (const [way, inflated] of Object.entries(ways)) {
   )
 }
 
+for (const [way, inflated] of Object.entries(ways)) {
+  it.effect(`${way}: a bound that Node does not take is the highest or the lowest that it takes`, () =>
+    Effect.gen(function* () {
+      for (const most of [Number.POSITIVE_INFINITY, 2 ** 60]) {
+        expect(Either.map(yield* inflated(gzipSync("words"), most), text)).toEqual(Either.right("words"))
+      }
+      for (const least of [0, -1]) {
+        expect(Either.flip(yield* inflated(gzipSync("words"), least))).toMatchObject({ right: { reason: "TooLarge" } })
+      }
+    })
+  )
+}
+
 it.effect("an Inflater takes small messages at once, and of the others two at a time, in order", () =>
   Effect.gen(function* () {
     const inflater = new Inflater.Inflater(1_000_000)

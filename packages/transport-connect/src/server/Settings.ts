@@ -4,6 +4,7 @@ import * as ByteBudget from "@effect-xds/transport-node/ByteBudget"
 import * as Milliseconds from "@effect-xds/transport-node/Milliseconds"
 import type * as Duration from "effect/Duration"
 import type { Interceptor } from "../Interceptor.js"
+import * as WrappedRequests from "./WrappedRequests.js"
 
 /**
  * Options for serving calls. Each has a default.
@@ -99,14 +100,17 @@ export interface Settings {
   readonly reflection: boolean
 }
 
+/** Node and Connect throw for limits beyond, at the first client: with `Infinity` it is this one. */
+const messageBytes = (given: number): number => Math.max(1, Math.min(given, WrappedRequests.largest))
+
 export const of = (options: AppOptions): Settings => {
   const maxStreams = options.maxStreams ?? 50_000
   return {
     services: options.services,
     interceptors: options.interceptors ?? [],
     interceptTimeout: Milliseconds.of(options.interceptTimeout, "10 seconds"),
-    maxRequestBytes: options.maxRequestBytes ?? 4 * 1024 * 1024,
-    maxWholeRequestBytes: options.maxWholeRequestBytes ?? 1024 * 1024,
+    maxRequestBytes: messageBytes(options.maxRequestBytes ?? 4 * 1024 * 1024),
+    maxWholeRequestBytes: messageBytes(options.maxWholeRequestBytes ?? 1024 * 1024),
     maxJsonValues: options.maxJsonValues ?? 20_000,
     maxClientBytes: options.maxClientBytes ?? ByteBudget.defaultLimit,
     maxStreams,

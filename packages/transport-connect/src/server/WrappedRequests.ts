@@ -21,9 +21,12 @@ import { Buffer } from "node:buffer"
 export const schemaOf = (isJson: boolean): typeof BytesValueSchema | typeof StringValueSchema =>
   isJson ? StringValueSchema : BytesValueSchema
 
+/** The highest limit of a message in bytes, wrapped or not, that Connect takes: gRPC writes its length in four bytes. */
+export const largest = 2 ** 32 - 1
+
 /** The most bytes of a wrapped message. */
 export const wrappedBytes = (maxBytes: number, isJson: boolean): number =>
-  isJson ? 4 * Math.ceil(maxBytes / 3) + 2 : maxBytes + 6
+  Math.min(largest, isJson ? 4 * Math.ceil(maxBytes / 3) + 2 : maxBytes + 6)
 
 /** The tag and length of the field of a `BytesValue`. */
 const headOf = (length: number): Buffer => {
