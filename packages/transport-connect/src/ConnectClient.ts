@@ -318,7 +318,8 @@ class Channel implements ClientTransport.Channel {
   }
 
   #start(socket: Net.Socket): Http2.ClientHttp2Session {
-    const session = Http2.connect(`http://${this.address.authority}`, {
+    // The socket is connected, and each stream names its authority. Not every authority is a host of a URL.
+    const session = Http2.connect("http://localhost", {
       createConnection: () => socket,
       settings: { initialWindowSize: window, enablePush: false }
     })

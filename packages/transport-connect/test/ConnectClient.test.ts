@@ -11,7 +11,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import * as Http from "node:http"
 import * as Http2 from "node:http2"
 import * as Net from "node:net"
-import { tmpdir } from "node:os"
+import { networkInterfaces, tmpdir } from "node:os"
 import { join } from "node:path"
 import { gzipSync } from "node:zlib"
 import * as ServerAddress from "../src/client/ServerAddress.js"
@@ -231,6 +231,28 @@ describe("ConnectClient", () => {
       const { heard } = open(yield* channel(addressOf(listener), { keepalive: { interval: 20, timeout: 20 } }))
       yield* eventually(() => expect(heard.ends).toEqual([Status.make("UNAVAILABLE", "the connection was lost")]))
       expect(heard.opened).toBe(1)
+    })
+  )
+
+  it.scopedLive("reaches an IPv6 address with a zone", () =>
+    Effect.gen(function* () {
+      const loopback = Object.entries(networkInterfaces()).find(([, all = []]) =>
+        all.some(({ address }) => address === "::1")
+      )
+      // A machine without IPv6.
+      if (loopback === undefined) return
+      const { port, streams } = yield* serve({ host: "::1" })
+      const { heard } = open(yield* channel(`[::1%${loopback[0]}]:${port}`))
+      yield* eventually(() => expect([heard.opened, heard.ends]).toEqual([1, []]))
+      yield* eventually(() => expect(streams[0]?.stream.headers["host"]).toBe(`[::1]:${port}`))
+    })
+  )
+
+  it.scopedLive("reaches an address that is no host of a URL", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serve()
+      const { heard } = open(yield* channel(`[127.0.0.1]:${port}`))
+      yield* eventually(() => expect([heard.opened, heard.ends]).toEqual([1, []]))
     })
   )
 
@@ -538,6 +560,7 @@ it("addresses are read in gRPC's syntax", () => {
   expect(read("localhost")).toEqual(["localhost", 443, "localhost"])
   expect(read("127.0.0.1:1")).toEqual(["127.0.0.1", 1, "127.0.0.1:1"])
   expect(read("[::1]:18000")).toEqual(["::1", 18_000, "[::1]:18000"])
+  expect(read("[fe80::1%eth0]:18000")).toEqual(["fe80::1%eth0", 18_000, "[fe80::1]:18000"])
   expect(read("dns:///xds.example:18000")).toEqual(["xds.example", 18_000, "xds.example:18000"])
   expect(read("dns://8.8.8.8/xds.example")).toEqual(["xds.example", 443, "xds.example"])
   expect(read("dns:xds.example:18000")).toEqual(["xds.example", 18_000, "xds.example:18000"])

@@ -21,7 +21,8 @@ const hostAndPort = (text: string): Either.Either<ServerAddress, string> => {
   if (host === undefined) return Either.left(`${JSON.stringify(text)} is not host:port; IPv6 is written [::1]:18000`)
   const port = match?.[3] === undefined ? defaultPort : Number(match[3])
   if (port < 1 || port > 65_535) return Either.left(`${port} is not a port`)
-  return Either.right({ _tag: "Tcp", host, port, authority: text })
+  // The zone of an IPv6 address (`[fe80::1%eth0]`) says something on this machine only.
+  return Either.right({ _tag: "Tcp", host, port, authority: text.replace(/%[^\]]*\]/, "]") })
 }
 
 /** Parses an address; or why it is invalid, in words. */
