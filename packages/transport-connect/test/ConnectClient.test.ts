@@ -568,6 +568,7 @@ it("addresses are read in gRPC's syntax", () => {
   expect(read("ipv6:[::1]:18000")).toEqual(["::1", 18_000, "[::1]:18000"])
   expect(read("unix:/run/xds.sock")).toBe("/run/xds.sock")
   expect(read("unix:///run/xds.sock")).toBe("/run/xds.sock")
+  expect(read("unix://")).toBe('"unix://" has no path; give unix:/run/xds.sock')
   expect(read("")).toBe("the address is empty; give host:port")
   expect(read("::1")).toBe('"::1" is not host:port; IPv6 is written [::1]:18000')
   expect(read("google-c2p:///name")).toBe(

@@ -42,8 +42,12 @@ export const parse = (address: string): Either.Either<ServerAddress, string> => 
       return rest.includes(",")
         ? Either.left("a list of addresses is not supported; give one, or a name that resolves to them")
         : hostAndPort(rest)
-    case "unix":
-      return Either.right({ _tag: "Unix", path: rest.replace(/^\/\//, ""), authority: "localhost" })
+    case "unix": {
+      const path = rest.replace(/^\/\//, "")
+      // Node would connect to a port of this machine.
+      if (path === "") return Either.left(`${JSON.stringify(address)} has no path; give unix:/run/xds.sock`)
+      return Either.right({ _tag: "Unix", path, authority: "localhost" })
+    }
     default:
       return Either.left(`names of the scheme ${scheme}: are not supported; ${schemes.join(", ")} are`)
   }
