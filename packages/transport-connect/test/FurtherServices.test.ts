@@ -259,6 +259,8 @@ describe("an interceptor", () => {
             throw new Error("ouch")
           case "lies":
             return Effect.succeed(null)
+          case "hides":
+            return Effect.succeed({ ...call, peer: {} })
           case "status":
             return Effect.fail("nonsense")
           case "hangs":
@@ -277,9 +279,10 @@ describe("an interceptor", () => {
         )
       expect(yield* statusOf("throws")).toBe("13 internal error")
       expect(yield* statusOf("lies")).toBe("13 internal error")
+      expect(yield* statusOf("hides")).toBe("13 internal error")
       expect(yield* statusOf("status")).toBe("13 internal error")
       expect(yield* statusOf("hangs")).toBe("14 the server could not look at the call within 300 ms")
-      expect(logs.filter(({ message }) => message === "an interceptor failed").length).toBe(3)
+      expect(logs.filter(({ message }) => message === "an interceptor failed").length).toBe(4)
       // Its client goes away while it is looked at.
       const gone = Http2Client.open(session, { "x-bad": "hangs" })
       yield* eventually(() => expect(looking).toBe(2))

@@ -27,7 +27,9 @@ const isCall = (value: unknown): value is Call =>
   value.headers !== null &&
   "peer" in value &&
   typeof value.peer === "object" &&
-  value.peer !== null
+  value.peer !== null &&
+  "address" in value.peer &&
+  typeof value.peer.address === "string"
 
 /**
  * `timeout`: milliseconds for all interceptors together. `onDefect`: an interceptor threw, or returned no call or no
