@@ -221,6 +221,8 @@ class Channel implements ClientTransport.Channel {
     const credentials = this.options.headers
     if (credentials === undefined) return use(headers)
     const asked = Effect.suspend(() => credentials(this.server)).pipe(
+      // What it gives may be no headers at all: then this is a defect, as if it had thrown.
+      Effect.map(lowerCase),
       Effect.mapError((error) => Status.make("UNAUTHENTICATED", `no call credentials: ${error.message}`)),
       Effect.timeoutFail({
         duration: this.#connectTimeout,
@@ -230,7 +232,7 @@ class Channel implements ClientTransport.Channel {
     Runtime.runCallback(this.runtime)(asked, {
       onExit: (exit) => {
         if (stream.done) return
-        if (Exit.isSuccess(exit)) return use({ ...headers, ...lowerCase(exit.value) })
+        if (Exit.isSuccess(exit)) return use({ ...headers, ...exit.value })
         const refusal = Cause.failureOrCause(exit.cause)
         if (refusal._tag === "Left") return stream.fail(refusal.left)
         this.#onDefect(Cause.squash(refusal.right))

@@ -6,7 +6,7 @@ import * as Certificates from "@effect-xds/testing/Certificates"
 import { ConnectClient } from "@effect-xds/transport-connect"
 import { describe, expect, it } from "@effect/vitest"
 import * as Grpc from "@grpc/grpc-js"
-import { Effect, Either, Exit, Scope } from "effect"
+import { Cause, Effect, Either, Exit, Logger, Scope } from "effect"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import * as Http from "node:http"
 import * as Http2 from "node:http2"
@@ -448,6 +448,34 @@ describe("ConnectClient", () => {
       yield* eventually(() =>
         expect(streams.map(({ stream }) => stream.headers["authorization"])).toEqual(["Bearer 1", "Bearer 4"])
       )
+    })
+  )
+
+  it.scopedLive("ends a stream whose call credentials are no headers, and says so in the log", () =>
+    Effect.gen(function* () {
+      const { address, streams } = yield* serve({}, answering)
+      const logs: Array<string> = []
+      const logger = Logger.make(({ cause, message }) => logs.push(`${String(message)} ${Cause.pretty(cause)}`))
+      let asked = 0
+      // @ts-expect-error It gives what code without types may give.
+      const headers: ConnectClient.Options["headers"] = () => {
+        asked++
+        if (asked === 1) return Effect.succeed(undefined)
+        if (asked === 2) return Effect.succeed(null)
+        return Effect.succeed({})
+      }
+      const to = yield* channel(address, { headers }).pipe(Effect.provide(Logger.replace(Logger.defaultLogger, logger)))
+      for (const attempt of [1, 2]) {
+        const { heard } = open(to)
+        yield* eventually(() =>
+          expect(heard.ends).toEqual([Status.make("UNAUTHENTICATED", "call credentials failed; the log says why")])
+        )
+        yield* eventually(() => expect(logs.length).toBe(attempt))
+      }
+      expect(logs[0]).toContain("client failed on a stream TypeError")
+      const good = open(to)
+      yield* eventually(() => expect(good.heard.opened).toBe(1))
+      yield* eventually(() => expect(streams.length).toBe(1))
     })
   )
 
