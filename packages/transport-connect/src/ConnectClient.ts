@@ -140,10 +140,12 @@ class Channel implements ClientTransport.Channel {
   readonly #maxResponseBytes: number
   readonly #connectTimeout: number
   #closed = false
+  /** Open connections, also those that take no new streams. With a session once they are made. */
+  readonly #connections = new Map<Net.Socket, Http2.ClientHttp2Session | undefined>()
+  /** The one for new streams. */
   #session: Http2.ClientHttp2Session | undefined
   /** Streams that wait for the connection being made; `undefined` if none is being made. */
   #connecting: Map<GrpcClientStream, Connected> | undefined
-  #socket: Net.Socket | undefined
   /** The last TLS context that could be loaded. */
   #context: Tls.SecureContextOptions | undefined
 
@@ -188,13 +190,14 @@ class Channel implements ClientTransport.Channel {
   close(): void {
     this.#closed = true
     for (const stream of [...this.#streams]) stream.end()
-    const session = this.#session
-    const socket = this.#socket
     // After the streams were reset, in a turn of its own: else Node 20 may never return from destroy().
     setImmediate(() =>
       setImmediate(() => {
-        session?.destroy()
-        socket?.destroy()
+        for (const [socket, session] of this.#connections) {
+          session?.destroy()
+          // A session only ends its socket if it was closed, and waits for the server.
+          socket.destroy()
+        }
       })
     )
   }
@@ -270,11 +273,10 @@ class Channel implements ClientTransport.Channel {
     }
     const timer = setTimeout(() => {
       finish(Either.left(`no connection within ${this.#connectTimeout} ms`))
-      this.#socket?.destroy()
+      socket?.destroy()
     }, this.#connectTimeout)
     const socket = this.#dial((reason) => finish(Either.left(reason)))
     if (socket === undefined) return
-    this.#socket = socket
     socket.once(socket instanceof Tls.TLSSocket ? "secureConnect" : "connect", () => {
       if (isConnected || this.#closed) return void socket.destroy()
       if (socket instanceof Tls.TLSSocket && socket.alpnProtocol !== "h2") {
@@ -311,10 +313,11 @@ class Channel implements ClientTransport.Channel {
       socket = Tls.connect({ ...to, ...this.#context, ...servername, ...check, ALPNProtocols: ["h2"] })
       socket.setNoDelay(true)
     }
+    this.#connections.set(socket, undefined)
     socket.on("error", (error) => onError(error.message === "" ? String(Reflect.get(error, "code")) : error.message))
     socket.once("close", () => {
       onError("the connection was closed before it was of use")
-      if (this.#socket === socket) this.#socket = undefined
+      this.#connections.delete(socket)
     })
     return socket
   }
@@ -327,6 +330,7 @@ class Channel implements ClientTransport.Channel {
     })
     session.setLocalWindowSize(window)
     this.#session = session
+    this.#connections.set(socket, session)
     // A session error also ends its streams, which report it.
     session.on("error", () => undefined)
     const { keepalive } = this.options

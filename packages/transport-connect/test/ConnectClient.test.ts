@@ -15,6 +15,7 @@ import { networkInterfaces, tmpdir } from "node:os"
 import { join } from "node:path"
 import { gzipSync } from "node:zlib"
 import * as ServerAddress from "../src/client/ServerAddress.js"
+import * as Http2Client from "./Http2Client.js"
 import { adsPath, answering, frame, request, response, serve } from "./RecordingServer.js"
 
 const { authority, client, server, stranger } = await Effect.runPromise(Certificates.mutual)
@@ -318,6 +319,39 @@ describe("ConnectClient", () => {
       // What is open may go on.
       expect(first.heard.ends).toEqual([])
       opened.forEach(({ stream }) => stream.end())
+    })
+  )
+
+  it.scopedLive("leaves no connection behind, also none that went away and that its server never closes", () =>
+    Effect.gen(function* () {
+      const { frame } = Http2Client.bytes
+      const sockets: Array<Net.Socket> = []
+      const listener = Net.createServer({ allowHalfOpen: true }, (socket) => {
+        sockets.push(socket)
+        socket.on("error", () => undefined)
+        socket.resume()
+        socket.write(frame(4, 0, 0, Buffer.alloc(0)))
+      })
+      yield* Effect.acquireRelease(
+        Effect.async<void>((resume) => void listener.listen(0, "127.0.0.1", () => resume(Effect.void))),
+        () => Effect.sync(() => (listener.close(), sockets.forEach((socket) => socket.destroy())))
+      )
+      const scope = yield* Scope.make()
+      const to = yield* Scope.extend(channel(addressOf(listener)), scope)
+      const first = open(to)
+      yield* eventually(() => expect(first.heard.opened).toBe(1))
+      // GOAWAY, after which the stream goes on.
+      sockets[0]?.write(frame(7, 0, 0, Buffer.from([0, 0, 0, 1, 0, 0, 0, 0])))
+      yield* eventually(() => {
+        open(to)
+        expect(sockets.length).toBe(2)
+      })
+      yield* Scope.close(scope, Exit.void)
+      yield* eventually(() => {
+        // What is written to a connection that is gone is answered with a reset; to one that is only ended, it is not.
+        for (const socket of sockets) socket.write(frame(6, 0, 0, Buffer.alloc(8)))
+        expect(sockets.map(({ closed }) => closed)).toEqual([true, true])
+      })
     })
   )
 
