@@ -144,6 +144,8 @@ class Channel implements ClientTransport.Channel {
   readonly #connections = new Map<Net.Socket, Http2.ClientHttp2Session | undefined>()
   /** The one for new streams. */
   #session: Http2.ClientHttp2Session | undefined
+  /** Streams that may still wait for call credentials, and what stops asking for them. */
+  readonly #asking = new Map<GrpcClientStream, () => void>()
   /** Streams that wait for the connection being made; `undefined` if none is being made. */
   #connecting: Map<GrpcClientStream, Connected> | undefined
   /** The last TLS context that could be loaded. */
@@ -169,6 +171,8 @@ class Channel implements ClientTransport.Channel {
       (done) => {
         this.#streams.delete(done)
         this.#connecting?.delete(done)
+        this.#asking.get(done)?.()
+        this.#asking.delete(done)
       }
     )
     this.#streams.add(stream)
@@ -232,7 +236,7 @@ class Channel implements ClientTransport.Channel {
         onTimeout: () => Status.make("UNAVAILABLE", `no call credentials within ${this.#connectTimeout} ms`)
       })
     )
-    Runtime.runCallback(this.runtime)(asked, {
+    const stop = Runtime.runCallback(this.runtime)(asked, {
       onExit: (exit) => {
         if (stream.done) return
         if (Exit.isSuccess(exit)) return use({ ...headers, ...exit.value })
@@ -242,6 +246,7 @@ class Channel implements ClientTransport.Channel {
         stream.fail(Status.make("UNAUTHENTICATED", "call credentials failed; the log says why"))
       }
     })
+    if (!stream.done) this.#asking.set(stream, stop)
   }
 
   #withSession(stream: GrpcClientStream, use: Connected): void {

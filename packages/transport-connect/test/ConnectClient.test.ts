@@ -485,6 +485,28 @@ describe("ConnectClient", () => {
     })
   )
 
+  it.scopedLive("asks no longer for call credentials of a stream that ends, or whose channel is closed", () =>
+    Effect.gen(function* () {
+      let asked = 0
+      let stopped = 0
+      const headers = () =>
+        Effect.acquireUseRelease(
+          Effect.sync(() => asked++),
+          () => Effect.never,
+          () => Effect.sync(() => stopped++)
+        )
+      const scope = yield* Scope.make()
+      const to = yield* Scope.extend(channel("127.0.0.1:1", { headers, connectTimeout: "10 minutes" }), scope)
+      const first = open(to)
+      open(to)
+      yield* eventually(() => expect([asked, stopped]).toEqual([2, 0]))
+      first.stream.end()
+      yield* eventually(() => expect(stopped).toBe(1))
+      yield* Scope.close(scope, Exit.void)
+      yield* eventually(() => expect(stopped).toBe(2))
+    })
+  )
+
   it.scopedLive("ends a stream whose call credentials are no headers, and says so in the log", () =>
     Effect.gen(function* () {
       const { address, streams } = yield* serve({}, answering)
