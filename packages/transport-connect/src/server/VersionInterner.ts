@@ -9,6 +9,7 @@
  * Otherwise a client could invent a name with the hash of another one's, and decide which version that client is taken
  * to hold.
  */
+import { isUtf8 } from "node:buffer"
 import { InternedVersions } from "./InternedVersions.js"
 import type { Numbers } from "./Numbers.js"
 import * as PairHash from "./PairHash.js"
@@ -63,7 +64,8 @@ export class VersionInterner {
   /** Numbers that were found and are not passed on yet. */
   readonly #found = new Int32Array(256)
   readonly versions = new InternedVersions(this)
-  readonly #decoder = new TextDecoder()
+  /** Texts are as protobuf reads them: a byte order mark is a part of them. */
+  readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true })
 
   /** `maxBytes`: of the pairs. Their index takes at most twice as much. */
   constructor(
@@ -84,7 +86,7 @@ export class VersionInterner {
   /**
    * Interns consecutive plain entries of `initial_resource_versions`: a name and a version, in this order and of less
    * than 124 bytes together, as every client writes them. Returns where it stopped: at something else, an entry that is
-   * not plain or not complete, or one without room.
+   * not plain or not complete, not text, or one without room.
    */
   take(bytes: Uint8Array, view: DataView, start: number, end: number, into: Numbers): number {
     const found = this.#found
@@ -179,6 +181,8 @@ export class VersionInterner {
   }
 
   #add(entry: Uint8Array, hash: number, slot: number): number {
+    // Tags and lengths are ASCII: the entry is UTF-8 exactly if its name and version are. Others are for the decoder to refuse.
+    if (!isUtf8(entry)) return -1
     const start = this.#starts[this.#size] ?? 0
     const end = start + entry.length
     if (end > this.maxBytes || leastBytes * this.#size >= this.maxBytes) {
