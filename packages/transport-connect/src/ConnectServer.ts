@@ -329,7 +329,7 @@ export const layerApp = (
         onStream: (stream, headers, flags, rawHeaders) => {
           if (serving !== undefined) return serving.onStream(stream, headers, flags, rawHeaders)
           if (!closed.application.has(headers[":path"] ?? "")) return false
-          refuse(stream, notServing)
+          if (!stream.destroyed && !stream.closed) refuse(stream, notServing)
           return true
         },
         onRequest: (request, response) => {

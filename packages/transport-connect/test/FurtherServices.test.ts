@@ -452,6 +452,93 @@ describe("an HTTP server of one's own", () => {
   )
 })
 
+describe("a call that an application passes on late", () => {
+  /** Calls that the client opens and gives up; each is passed on after that, by `pass`. */
+  const late = (options: ConnectServer.AppOptions) =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const context = yield* Scope.extend(Layer.build(ConnectServer.layerApp(options)), scope)
+      const app = yield* Effect.provide(ConnectApp.ConnectApp, context)
+      const waiting: Array<() => boolean> = []
+      let gone = 0
+      const http1 = Http.createServer((request, response) => {
+        waiting.push(() => app.onRequest(request, response))
+        response.once("close", () => gone++)
+      })
+      const http2 = Http2.createServer()
+      const onStream = (...call: Parameters<typeof app.onStream>): void => {
+        call[0].on("error", () => undefined)
+        waiting.push(() => app.onStream(...call))
+        call[0].once("close", () => gone++)
+      }
+      http2.on("stream", onStream)
+      const compatible = Http2.createServer((request, response) => {
+        waiting.push(() => app.onRequest(request, response))
+        response.once("close", () => gone++)
+      })
+      const path = "/grpc.health.v1.Health/Check"
+      const request = Http.request({ port: (yield* listen(http1)).port, path, method: "POST", agent: false })
+      request.on("error", () => undefined)
+      request.setHeader("content-type", "application/json")
+      request.end("{}")
+      const streams = yield* Effect.forEach([http2, compatible], (server) =>
+        Effect.gen(function* () {
+          const session = yield* Http2Client.connect((yield* listen(server)).port)
+          return Http2Client.open(session).stream
+        })
+      )
+      yield* eventually(() => expect(waiting.length).toBe(3))
+      request.destroy()
+      for (const stream of streams) stream.close(Http2.constants.NGHTTP2_CANCEL)
+      yield* eventually(() => expect(gone).toBe(3))
+      const close = Effect.disconnect(Scope.close(scope, Exit.void)).pipe(Effect.timeout("30 seconds"))
+      return { context, scope, close, pass: () => waiting.map((pass) => pass()) }
+    })
+
+  const noHandler: ServerTransport.StreamHandler = {
+    onRequest: () => undefined,
+    onWritable: () => undefined,
+    onEnd: () => undefined
+  }
+
+  it.scopedLive("is not served if its client has gone meanwhile, and does not hold up the end", () =>
+    Effect.gen(function* () {
+      const { close, context, pass, scope } = yield* late({ shutdownGrace: "10 minutes" })
+      const transport = yield* Effect.provide(ServerTransport.ServerTransport, context)
+      yield* Scope.extend(
+        transport.serve(() => noHandler),
+        scope
+      )
+      expect(pass()).toEqual([true, true, true])
+      yield* close
+    })
+  )
+
+  it.scopedLive("is not looked at by interceptors then, whose scopes nobody would close", () =>
+    Effect.gen(function* () {
+      let asked = 0
+      const interceptors: ReadonlyArray<Interceptor> = [(call) => Effect.sync(() => (asked++, call))]
+      const { close, context, pass, scope } = yield* late({ interceptors })
+      const transport = yield* Effect.provide(ServerTransport.ServerTransport, context)
+      yield* Scope.extend(
+        transport.serve(() => noHandler),
+        scope
+      )
+      expect(pass()).toEqual([true, true, true])
+      yield* close
+      expect(asked).toBe(0)
+    })
+  )
+
+  it.scopedLive("is not answered then either if no server serves", () =>
+    Effect.gen(function* () {
+      const { close, pass } = yield* late({})
+      expect(pass()).toEqual([true, true, true])
+      yield* close
+    })
+  )
+})
+
 describe("a Unix socket", () => {
   it.scopedLive("★ is served to gRPC clients and to ours, and goes with the server", () =>
     Effect.gen(function* () {

@@ -10,6 +10,15 @@ import type { Handlers } from "./Mounting.js"
 /** The path of a request, without its query. */
 export const pathOf = ({ url }: { readonly url?: string | undefined }): string => (url ?? "").split("?", 1)[0] ?? ""
 
+/**
+ * Whether the client is gone. An application may have looked at a call for a while before it passes it on; then "close"
+ * has been, and does not come again.
+ */
+const isGone = (response: Parameters<Context.Tag.Service<ConnectApp>["onRequest"]>[1]): boolean =>
+  response instanceof Http2.Http2ServerResponse
+    ? response.stream.destroyed || response.stream.closed
+    : response.destroyed
+
 export class Mounted {
   /** Open calls, and how each is destroyed. */
   readonly #open = new Map<object, () => void>()
@@ -22,6 +31,7 @@ export class Mounted {
 
   readonly onStream: Handlers["onStream"] = (stream, headers, _flags, rawHeaders) => {
     if (!this.application.has(headers[":path"] ?? "")) return false
+    if (stream.destroyed || stream.closed) return true
     this.application.beginTurn()
     this.#open.set(stream, () => stream.close(Http2.constants.NGHTTP2_CANCEL))
     stream.once("close", () => this.#delete(stream))
@@ -31,6 +41,7 @@ export class Mounted {
 
   readonly onRequest: Context.Tag.Service<ConnectApp>["onRequest"] = (request, response) => {
     if (!this.application.has(pathOf(request))) return false
+    if (isGone(response)) return true
     this.application.beginTurn()
     this.#open.set(response, () => {
       if (response instanceof Http2.Http2ServerResponse) response.stream.close(Http2.constants.NGHTTP2_CANCEL)
