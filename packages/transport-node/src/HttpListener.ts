@@ -11,6 +11,7 @@ import type * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
 import { Buffer } from "node:buffer"
 import type * as Http from "node:http"
+import type { Socket } from "node:net"
 import * as ListenAddress from "./ListenAddress.js"
 
 /**
@@ -39,17 +40,30 @@ export interface WholeAnswer extends Answer {
 /**
  * Listens until the scope closes, and then waits for connections to end. Gives the address; fails with Node's error.
  *
+ * @param grace milliseconds after which the connections that are left are destroyed. Default: they are waited for
  * @since 0.1.0
  */
 export const listen = (
   server: Http.Server,
-  address: ListenAddress.ListenAddress
+  address: ListenAddress.ListenAddress,
+  grace?: number
 ): Effect.Effect<ListenAddress.ListenAddress, unknown, Scope.Scope> =>
   Effect.gen(function* () {
+    // Node's closeAllConnections does not know those in their TLS handshake.
+    const sockets = new Set<Socket>()
+    server.on("connection", (socket: Socket) => {
+      sockets.add(socket)
+      socket.once("close", () => sockets.delete(socket))
+    })
     yield* Effect.addFinalizer(() =>
       Effect.async<void>((resume) => {
         if (!server.listening) return resume(Effect.void)
-        server.close(() => resume(Effect.void))
+        const destroy = (): void => sockets.forEach((socket) => socket.destroy())
+        const timer = grace === undefined ? undefined : setTimeout(destroy, grace)
+        server.close(() => {
+          clearTimeout(timer)
+          resume(Effect.void)
+        })
       })
     )
     const bound = yield* ListenAddress.listen(server, address)

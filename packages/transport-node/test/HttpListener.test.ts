@@ -1,9 +1,12 @@
+import * as Certificates from "@effect-xds/testing/Certificates"
 import * as HttpListener from "@effect-xds/transport-node/HttpListener"
 import * as ListenAddress from "@effect-xds/transport-node/ListenAddress"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Logger, Option, Scope, Tracer } from "effect"
 import { once } from "node:events"
 import * as Http from "node:http"
+import * as Https from "node:https"
+import * as Net from "node:net"
 
 const listen = (respond: (request: Http.IncomingMessage) => Effect.Effect<HttpListener.Answer, never, Scope.Scope>) =>
   Effect.gen(function* () {
@@ -17,6 +20,22 @@ const listen = (respond: (request: Http.IncomingMessage) => Effect.Effect<HttpLi
 const plain = (body: HttpListener.Answer["body"]): HttpListener.Answer => ({ status: 200, headers: {}, body })
 
 describe("HttpListener", () => {
+  it.scopedLive("destroys what is left when the grace period is over, also a connection in its TLS handshake", () =>
+    Effect.gen(function* () {
+      const { cert, key } = yield* Certificates.selfSigned("xds")
+      const server = Https.createServer({ cert, key, handshakeTimeout: 600_000 })
+      const scope = yield* Scope.make()
+      const bound = yield* Scope.extend(HttpListener.listen(server, { host: "127.0.0.1", port: 0 }, 50), scope)
+      const accepted = once(server, "connection")
+      const silent = Net.connect(bound.path === undefined ? bound : expect.fail("it is no Unix socket"))
+      yield* Effect.addFinalizer(() => Effect.sync(() => silent.destroy()))
+      const closed = once(silent, "close")
+      yield* Effect.promise(() => accepted)
+      yield* Effect.disconnect(Scope.close(scope, Exit.void)).pipe(Effect.timeout("30 seconds"))
+      yield* Effect.promise(() => closed)
+    })
+  )
+
   it.scopedLive("a large answer that is not read ends with its client, and its scope closes", () =>
     Effect.gen(function* () {
       for (const body of ["x".repeat(50_000_000), new Uint8Array(50_000_000)]) {

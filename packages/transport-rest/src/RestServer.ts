@@ -105,7 +105,7 @@ export const make = (options: ListenOptions = {}): ServerTransport.Service => ({
               ({ reason }) => new ServerTransport.ServerTransportError({ address: wanted, reason })
             )
       const node = createServer(options, credentials, settings.bodyTimeout)
-      const bound = yield* Effect.mapError(HttpListener.listen(node, listen), fail)
+      const bound = yield* Effect.mapError(HttpListener.listen(node, listen, shutdownGrace), fail)
       if (options.tls !== undefined && credentials !== undefined && node instanceof Https.Server) {
         const fork = Runtime.runFork(yield* Effect.runtime())
         const reload: ServerTls.Reload = {
@@ -123,8 +123,6 @@ export const make = (options: ListenOptions = {}): ServerTransport.Service => ({
         Effect.sync(() => {
           // Later requests on connections that are still open have no handler any more.
           node.on("request", (_request, response) => response.writeHead(503, { connection: "close" }).end())
-          const timer = setTimeout(() => node.closeAllConnections(), shutdownGrace)
-          node.once("close", () => clearTimeout(timer))
         })
       )
       const respond = yield* DiscoveryApp.make(settings, accept)
