@@ -233,7 +233,8 @@ const inServer = (server: HttpServer, options: Options, accept: Accept): Effect.
  * or a message over the limit, INTERNAL for bytes that are no request.
  *
  * A JSON request may not hold a `google.protobuf.Any` of a type that was never loaded; a response may. The deadline of
- * a gRPC stream (`grpc-timeout`) is left to the client, which ends the stream.
+ * a gRPC stream (`grpc-timeout`) is left to the client, which ends the stream, and so is one of any call that is more
+ * than 24 days away.
  *
  * The headers of a stream are those of the HTTP request without pseudo headers; `:authority` is passed as `host`.
  *

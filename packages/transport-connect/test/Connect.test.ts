@@ -13,6 +13,7 @@ import { Effect, Exit, Scope } from "effect"
 import * as Net from "node:net"
 import * as GrpcClient from "./GrpcClient.js"
 import * as Http2Client from "./Http2Client.js"
+import * as Deadline from "../src/server/Deadline.js"
 import type { Behaviour } from "./RecordingServer.js"
 import { answering, frame, request, serve } from "./RecordingServer.js"
 
@@ -297,6 +298,49 @@ describe("the same port", () => {
       )
       expect(error.code).toBe(Code.DeadlineExceeded)
       yield* eventually(() => expect(streams[0]?.ends.length).toBe(1))
+    })
+  )
+
+  it.scopedLive("leaves to the client a deadline that is too far away for a timer", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const { port } = yield* Scope.extend(serve({}, answering), scope)
+      const session = yield* Http2Client.connect(port)
+      const watch = Http2Client.open(session, { ":path": "/grpc.health.v1.Health/Watch", "grpc-timeout": "8760H" })
+      watch.stream.end(frame(Buffer.alloc(0)))
+      const others = [
+        { "content-type": "application/grpc-web+proto", "grpc-timeout": "2147484S" },
+        { "content-type": "application/grpc-web+proto", "grpc-timeout": "99999999M" },
+        { "content-type": "application/connect+proto", "connect-timeout-ms": "2147483648" }
+      ].map((headers) => {
+        const call = Http2Client.open(session, headers)
+        call.stream.write(frame(request("t")))
+        return call
+      })
+      const endOf = ({ chunks }: Http2Client.Call) =>
+        /unavailable|deadline_exceeded|grpc-status: \d+/.exec(Buffer.concat(chunks).toString())?.[0]
+      yield* eventually(() => {
+        for (const { chunks } of [watch, ...others]) expect(chunks.length).toBeGreaterThan(0)
+      })
+      expect(others.map(endOf)).toEqual([undefined, undefined, undefined])
+      yield* Scope.close(scope, Exit.void)
+      expect((yield* wait(watch.closed))["grpc-status"]).toBe("14")
+      for (const { closed } of others) yield* wait(closed)
+      expect(others.map(endOf)).toEqual(["grpc-status: 14", "grpc-status: 14", "unavailable"])
+    })
+  )
+
+  it.scopedLive("stops at deadlines that a timer can be set for", () =>
+    Effect.gen(function* () {
+      const header = new Headers({ "grpc-timeout": "2147483S", "connect-timeout-ms": "2147483647" })
+      Deadline.dropDistant(header)
+      expect([...header.keys()]).toEqual(["connect-timeout-ms", "grpc-timeout"])
+      const { port } = yield* serve()
+      const session = yield* Http2Client.connect(port)
+      const path = "/grpc.health.v1.Health/Watch"
+      const call = Http2Client.open(session, { ":path": path, "grpc-timeout": "100m" })
+      call.stream.end(frame(Buffer.alloc(0)))
+      yield* wait(call.closed)
     })
   )
 

@@ -5,8 +5,12 @@
  */
 import * as Duration from "effect/Duration"
 
-/** A Node timer with a longer delay fires at once. It is 24 days. */
-const longest = 2 ** 31 - 1
+/**
+ * The longest delay of a Node timer, 24 days: with a longer one it fires at once.
+ *
+ * @since 0.1.0
+ */
+export const longest = 2 ** 31 - 1
 
 /**
  * The milliseconds of a duration, at most 24 days; without one, those of `otherwise`.

@@ -30,6 +30,7 @@ import * as BuiltInServices from "../grpc/BuiltInServices.js"
 import * as CallContext from "./CallContext.js"
 import type { Call } from "./ConnectStream.js"
 import { ConnectStream, toError } from "./ConnectStream.js"
+import * as Deadline from "./Deadline.js"
 import type { FurtherServices } from "./FurtherServices.js"
 import type { Shared } from "./GrpcStream.js"
 import { closeSoon } from "./GrpcStream.js"
@@ -445,6 +446,7 @@ export const make = (shared: Shared, further: FurtherServices): Serve => {
       shared.onRefused(path, peer, "malformed message", "the host of the request is missing or malformed")
       return answerPlainly(400, "the host of the request is missing or malformed")
     }
+    Deadline.dropDistant(universal.header)
     let over = false
     const holder: Holder = {
       evict: () => {
