@@ -11,6 +11,7 @@ import * as ClientTransport from "@effect-xds/transport/ClientTransport"
 import * as Status from "@effect-xds/transport/Status"
 import * as Certificates from "@effect-xds/transport-node/Certificates"
 import * as ClientTls from "@effect-xds/transport-node/ClientTls"
+import { Inflater } from "@effect-xds/transport-node/Inflater"
 import * as Milliseconds from "@effect-xds/transport-node/Milliseconds"
 import * as Cause from "effect/Cause"
 import * as Config from "effect/Config"
@@ -138,6 +139,7 @@ type Connected = (session: Http2.ClientHttp2Session) => void
 class Channel implements ClientTransport.Channel {
   readonly #streams = new Set<GrpcClientStream>()
   readonly #maxResponseBytes: number
+  readonly #inflater: Inflater
   readonly #connectTimeout: number
   #closed = false
   /** Open connections, also those that take no new streams. With a session once they are made. */
@@ -158,6 +160,7 @@ class Channel implements ClientTransport.Channel {
     private readonly runtime: Runtime.Runtime<never>
   ) {
     this.#maxResponseBytes = options.maxResponseBytes ?? 64 * 1024 * 1024
+    this.#inflater = new Inflater(this.#maxResponseBytes)
     this.#connectTimeout = Milliseconds.of(options.connectTimeout, "20 seconds")
   }
 
@@ -167,7 +170,7 @@ class Channel implements ClientTransport.Channel {
   ): ClientTransport.ClientStream => {
     const stream = new GrpcClientStream(
       handler,
-      { maxResponseBytes: this.#maxResponseBytes, onDefect: this.#onDefect },
+      { maxResponseBytes: this.#maxResponseBytes, inflater: this.#inflater, onDefect: this.#onDefect },
       (done) => {
         this.#streams.delete(done)
         this.#connecting?.delete(done)

@@ -7,6 +7,7 @@ import { ConnectClient } from "@effect-xds/transport-connect"
 import { describe, expect, it } from "@effect/vitest"
 import * as Grpc from "@grpc/grpc-js"
 import { Cause, Effect, Either, Exit, Logger, Scope } from "effect"
+import { createHook } from "node:async_hooks"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import * as Http from "node:http"
 import * as Http2 from "node:http2"
@@ -451,6 +452,69 @@ describe("ConnectClient", () => {
       yield* eventually(() => expect(heard.opened).toBe(1))
       stream.send(request("a"))
       yield* eventually(() => expect(heard.messages.map((message) => message.length)).toEqual([100_003]))
+    })
+  )
+
+  it.scopedLive("inflates large messages off the event loop, in order, and hears of the end after them", () =>
+    Effect.gen(function* () {
+      const zlib = new Set<number>()
+      let aside = 0
+      const hook = createHook({
+        init: (id, type) => {
+          if (type === "ZLIB") zlib.add(id)
+        },
+        before: (id) => {
+          if (zlib.has(id)) aside++
+        }
+      })
+      yield* Effect.acquireRelease(
+        Effect.sync(() => hook.enable()),
+        () => Effect.sync(() => hook.disable())
+      )
+      const compressed = (letter: string, size: number) => frame(gzipSync(letter.repeat(size)), 1)
+      const answer = [
+        [frame(Buffer.from("a")), compressed("b", 5_000_000), frame(Buffer.from("c")), compressed("d", 10)],
+        [compressed("e", 200_000), compressed("f", 3_000_000)]
+      ]
+      const { address } = yield* bare((stream) => {
+        stream.respond({ ...grpcHeaders, "grpc-encoding": "gzip" }, { waitForTrailers: true })
+        stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": 7 }))
+        for (const chunk of answer) stream.write(Buffer.concat(chunk))
+        stream.end()
+      })
+      const { heard } = open(yield* channel(address))
+      yield* eventually(() => expect(heard.ends.map(({ code }) => code)).toEqual(["PERMISSION_DENIED"]))
+      expect(heard.messages.map((message) => [message[0], message.length])).toEqual([
+        ["a", 1],
+        ["b", 5_000_000],
+        ["c", 1],
+        ["d", 10],
+        ["e", 200_000],
+        ["f", 3_000_000]
+      ])
+      expect(aside).toBeGreaterThan(2)
+    })
+  )
+
+  it.scopedLive("says that a large message is no gzip, or larger than the limit when it is inflated", () =>
+    Effect.gen(function* () {
+      const cases = [
+        [frame(Buffer.alloc(5_000), 1), "INTERNAL", "a message is not gzip: incorrect header check"],
+        [
+          frame(gzipSync(Buffer.alloc(300_000)), 1),
+          "RESOURCE_EXHAUSTED",
+          "a response that was inflated is larger than this client's limit of 200000 bytes; ask for fewer resources at a time"
+        ]
+      ] as const
+      for (const [bytes, code, message] of cases) {
+        const { address } = yield* bare((stream) => {
+          stream.respond({ ...grpcHeaders, "grpc-encoding": "gzip" })
+          stream.write(bytes)
+        })
+        const { heard } = open(yield* channel(address, { maxResponseBytes: 200_000 }))
+        yield* eventually(() => expect(heard.ends).toEqual([Status.make(code, message)]))
+        expect(heard.messages).toEqual([])
+      }
     })
   )
 

@@ -6,7 +6,7 @@
 import * as Reason from "@effect-xds/proto/Reason"
 import type { ClientTransport } from "@effect-xds/transport"
 import * as Status from "@effect-xds/transport/Status"
-import * as Inflater from "@effect-xds/transport-node/Inflater"
+import type { Inflated, Inflater } from "@effect-xds/transport-node/Inflater"
 import * as Either from "effect/Either"
 import type { Buffer } from "node:buffer"
 import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from "node:http2"
@@ -21,8 +21,16 @@ const ignoreError = (): void => undefined
 
 export interface Options {
   readonly maxResponseBytes: number
+  /** For responses of that size at most. */
+  readonly inflater: Inflater
   /** Reports a defect of the client behind the port, which must not end the process. */
   readonly onDefect: (defect: unknown) => void
+}
+
+/** A message that arrived. */
+interface Arrived {
+  readonly message: Uint8Array
+  readonly isCompressed: boolean
 }
 
 /** A stream that may still wait for its connection; `start` passes it the HTTP/2 session. */
@@ -34,9 +42,10 @@ export class GrpcClientStream implements ClientTransport.ClientStream {
   #open = false
   #done = false
   #credit = 1
-  /** Messages that arrived without credit. */
-  readonly #waiting: Array<Uint8Array> = []
+  /** Messages that arrived without credit, or whose first one is being inflated. */
+  readonly #waiting: Array<Arrived> = []
   #delivering = false
+  #inflating = false
   #encoding: string | undefined
   #httpStatus = 0
   #status: Status.Status | undefined
@@ -163,38 +172,53 @@ export class GrpcClientStream implements ClientTransport.ClientStream {
     this.fail(Status.make("RESOURCE_EXHAUSTED", `a response ${size} is ${limit}; ask for fewer resources at a time`))
   }
 
-  readonly #onFramed = (message: Uint8Array, compressed: boolean): LengthPrefixedMessage.Then => {
-    const bytes = compressed ? this.#inflate(message) : message
-    if (bytes === undefined) return "stop"
-    this.#waiting.push(bytes)
+  readonly #onFramed = (message: Uint8Array, isCompressed: boolean): LengthPrefixedMessage.Then => {
+    if (isCompressed && this.#encoding !== "gzip") {
+      const encoding = this.#encoding ?? "no grpc-encoding"
+      this.fail(Status.make("INTERNAL", `a message is compressed with ${encoding}; this client takes gzip`))
+      return "stop"
+    }
+    this.#waiting.push({ message, isCompressed })
     return "go on"
   }
 
-  #inflate(message: Uint8Array): Uint8Array | undefined {
-    if (this.#encoding !== "gzip") {
-      const encoding = this.#encoding ?? "no grpc-encoding"
-      this.fail(Status.make("INTERNAL", `a message is compressed with ${encoding}; this client takes gzip`))
-      return undefined
-    }
-    const inflated = Inflater.inflateSync(message, this.options.maxResponseBytes)
-    if (Either.isRight(inflated)) return inflated.right
-    if (inflated.left.reason === "TooLarge") this.#tooLarge("that was inflated")
+  /** Inflates the first message: a large one off the event loop, since it may take a tenth of a second. */
+  #inflate(message: Uint8Array): void {
+    const { inflater } = this.options
+    const now = inflater.now(message)
+    if (now !== undefined) return this.#onInflated(now)
+    this.#inflating = true
+    inflater.inflate(message, (inflated) => {
+      this.#inflating = false
+      if (this.#done) return
+      this.#onInflated(inflated)
+      this.#deliver()
+    })
+  }
+
+  #onInflated(inflated: Inflated): void {
+    if (Either.isRight(inflated)) this.#waiting[0] = { message: inflated.right, isCompressed: false }
+    else if (inflated.left.reason === "TooLarge") this.#tooLarge("that was inflated")
     else this.fail(Status.make("INTERNAL", `a message is ${inflated.left.message}`))
-    return undefined
   }
 
   #deliver(): void {
     // Credit given from within a delivery is used by the loop below.
     if (this.#delivering) return
     this.#delivering = true
-    while (this.#credit > 0) {
-      const message = this.#waiting.shift()
-      if (message === undefined) break
+    while (this.#credit > 0 && !this.#inflating) {
+      const next = this.#waiting[0]
+      if (next === undefined) break
+      if (next.isCompressed) {
+        this.#inflate(next.message)
+        continue
+      }
+      this.#waiting.shift()
       this.#credit--
-      this.#tell(() => this.handler.onMessage(message))
+      this.#tell(() => this.handler.onMessage(next.message))
     }
     this.#delivering = false
-    if (this.#credit === 0) this.#stream?.pause()
+    if (this.#credit === 0 || this.#inflating) this.#stream?.pause()
     else this.#stream?.resume()
     if (this.#over !== undefined && this.#waiting.length === 0) this.fail(this.#over)
   }
