@@ -10023,13 +10023,6 @@ export const mutations = [
     by: "packages/connect-xds/test/http1.test.ts"
   },
   {
-    fault: "calls: a stream of which something was read is sent again without that",
-    file: "packages/connect-xds/src/internal/HttpCalls.ts",
-    line: "isCommitted: !isSentAgain && attempt.isBegun,",
-    becomes: "isCommitted: !isSentAgain && !attempt.isUnsent,",
-    by: "packages/connect-xds/test/http1.test.ts"
-  },
-  {
     fault: "calls: requests that wait for a connection of HTTP/1.1 are sent after the channel was closed",
     file: "packages/connect-xds/src/internal/Http1Carrier.ts",
     line: "    for (const stream of this.waiting) stream.fail(error)\n    this.waiting.clear()\n",
