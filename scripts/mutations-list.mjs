@@ -3586,7 +3586,7 @@ const validating = [
   },
   {
     fault: "validation: what is not in force any more is still said to be",
-    file: "packages/server/src/internal/InvalidInForce.ts",
+    file: "packages/server/src/InvalidInForce.ts",
     by: "packages/server/test/validate.test.ts",
     line: "if (ResourceGroup.get(own, resource) === resource) next.set(resource, invalid)",
     becomes: "next.set(resource, invalid)"
@@ -7099,7 +7099,7 @@ export const mutations = [
   },
   {
     fault: "a body lacks a byte of each of its pieces",
-    file: "wire/Response.ts",
+    file: "wire/Wire.ts",
     by: "packages/core/test/Response.test.ts",
     line: "at += piece.byteLength\n",
     becomes: "at += piece.byteLength - 1\n"
@@ -9319,7 +9319,7 @@ export const mutations = [
   {
     fault: "client: each collection that loses its members is looked through by itself",
     file: "client/CachedType.ts",
-    line: '      this.failWith(glob, entry, "DoesNotExist", { error, version: "", at: now }, false, () => false)',
+    line: '      this.fail(glob, entry, "DoesNotExist", { error, version: "", at: now }, false, false)',
     becomes: '      this.fail(glob, entry, "DoesNotExist", { error, version: "", at: now }, false)',
     by: "packages/core/test/client/Client.test.ts"
   },
@@ -9333,8 +9333,8 @@ export const mutations = [
   {
     fault: "client: of many texts only the first are without secrets",
     file: "packages/client/src/internal/ServerText.ts",
-    line: "{ code, message: Redaction.strict(message) }",
-    becomes: "{ code, message }",
+    line: ": Redaction.strict(message) }",
+    becomes: ": message }",
     by: "packages/client/test/ServerText.test.ts"
   },
   {
@@ -9353,8 +9353,8 @@ export const mutations = [
   },
   {
     fault: "client: a file that never comes, and cannot be interrupted, is waited for",
-    file: "packages/client/src/Bootstrap.ts",
-    line: "      // What cannot be interrupted is not waited for either.\n      Effect.disconnect,\n",
+    file: "packages/client/src/internal/FileSystem.ts",
+    line: "    // What cannot be interrupted is not waited for either.\n    Effect.disconnect,\n",
     becomes: "",
     by: "packages/client/test/Bootstrap.test.ts"
   },

@@ -146,7 +146,7 @@ export const make = (
     node.maxConnections = maxConnections
     node.setTimeout(Milliseconds.of(options.idleTimeout, "30 seconds"))
     const bound = yield* Effect.mapError(
-      HttpListener.listen(node, listen),
+      HttpListener.listen(node, listen, Milliseconds.of(options.shutdownGrace, "1 second")),
       (cause) =>
         new AdminServerError({
           address: ListenAddress.show(listen),
@@ -154,14 +154,7 @@ export const make = (
           cause: Reason.of(cause)
         })
     )
-    yield* Effect.addFinalizer(() =>
-      Effect.sync(() => {
-        node.closeIdleConnections()
-        const grace = Milliseconds.of(options.shutdownGrace, "1 second")
-        const timer = setTimeout(() => node.closeAllConnections(), grace)
-        node.once("close", () => clearTimeout(timer))
-      })
-    )
+    yield* Effect.addFinalizer(() => Effect.sync(() => node.closeIdleConnections()))
     yield* HttpListener.answer(node, (request) => {
       const refusal =
         host === undefined ? undefined : refusalOf(request, names, options.allowedHostsName ?? "allowedHosts")

@@ -22,7 +22,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
-import { fileSystem } from "./internal/FileSystem.js"
+import { readText } from "./internal/FileSystem.js"
 
 /**
  * A server of a bootstrap, with its server features.
@@ -402,8 +402,6 @@ export const config = (name = "GRPC_XDS_BOOTSTRAP_CONFIG"): Config.Config<Bootst
     Either.mapLeft(fromText(text, name), ({ message }) => ConfigError.InvalidData([name], message))
   )
 
-const readTimeout = "10 seconds"
-
 /**
  * A bootstrap from a file.
  *
@@ -413,22 +411,13 @@ export const fromFile = (
   path: string,
   source = path
 ): Effect.Effect<Bootstrap, BootstrapError, FileSystem.FileSystem> =>
-  Effect.gen(function* () {
-    const files = yield* fileSystem
-    const text = yield* Effect.suspend(() => files.readFileString(path)).pipe(
-      Effect.mapError(({ message }) => message),
-      // The file system comes from the program: it may throw, or never answer.
-      Effect.catchAllDefect((cause) => Effect.fail(Reason.of(cause))),
-      // What cannot be interrupted is not waited for either.
-      Effect.disconnect,
-      Effect.timeoutFail({ duration: readTimeout, onTimeout: () => `nothing came within ${readTimeout}` }),
-      Effect.mapError(
-        (message) =>
-          new BootstrapError({ source, mistakes: [{ field: "", reason: `the file cannot be read: ${message}` }] })
-      )
-    )
-    return yield* fromText(text, source)
-  })
+  readText(path).pipe(
+    Effect.mapError(
+      (message) =>
+        new BootstrapError({ source, mistakes: [{ field: "", reason: `the file cannot be read: ${message}` }] })
+    ),
+    Effect.flatMap((text) => fromText(text, source))
+  )
 
 /**
  * The bootstrap from the environment, as gRPC reads it: the file that `GRPC_XDS_BOOTSTRAP` names, else the JSON in

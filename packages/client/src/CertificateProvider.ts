@@ -5,7 +5,6 @@
  * @since 0.1.0
  */
 import type * as FileSystem from "@effect/platform/FileSystem"
-import * as Reason from "@effect-xds/proto/Reason"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -13,7 +12,7 @@ import * as Either from "effect/Either"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { FileWatcher } from "./Bootstrap.js"
-import { fileSystem } from "./internal/FileSystem.js"
+import { readText } from "./internal/FileSystem.js"
 
 /**
  * The content of the files, as PEM text.
@@ -40,28 +39,18 @@ export class CertificateError extends Data.TaggedError("CertificateError")<{
   }
 }
 
-const readTimeout = "10 seconds"
+const textOf = (
+  path: string | undefined
+): Effect.Effect<string | undefined, CertificateError, FileSystem.FileSystem> =>
+  path === undefined
+    ? Effect.succeed(undefined)
+    : Effect.mapError(readText(path), (reason) => new CertificateError({ path, reason }))
 
 const read = (watcher: FileWatcher): Effect.Effect<Certificates, CertificateError, FileSystem.FileSystem> =>
-  Effect.gen(function* () {
-    const files = yield* fileSystem
-    const text = (path: string | undefined) =>
-      path === undefined
-        ? Effect.succeed(undefined)
-        : Effect.suspend(() => files.readFileString(path)).pipe(
-            Effect.mapError(({ message }) => message),
-            // The file system comes from the program: it may throw, or never answer.
-            Effect.catchAllDefect((cause) => Effect.fail(Reason.of(cause))),
-            // What cannot be interrupted is not waited for either.
-            Effect.disconnect,
-            Effect.timeoutFail({ duration: readTimeout, onTimeout: () => `nothing came within ${readTimeout}` }),
-            Effect.mapError((reason) => new CertificateError({ path, reason }))
-          )
-    return yield* Effect.all({
-      certificate: text(watcher.certificateFile),
-      privateKey: text(watcher.privateKeyFile),
-      caCertificate: text(watcher.caCertificateFile)
-    })
+  Effect.all({
+    certificate: textOf(watcher.certificateFile),
+    privateKey: textOf(watcher.privateKeyFile),
+    caCertificate: textOf(watcher.caCertificateFile)
   })
 
 /** Files are not read more often: an interval of zero would take all of a processor. */
@@ -69,8 +58,7 @@ const shortestInterval = Duration.seconds(1)
 
 /**
  * The certificates now, and again whenever a file changed; the files are read every refresh interval, and at most every second. The
- * stream fails
- * if the first read fails. A later failure is logged as a warning, and the last certificates stay in use.
+ * stream fails if the first read fails. A later failure is logged as a warning, and the last certificates stay in use.
  *
  * @since 0.1.0
  */

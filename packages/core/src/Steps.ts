@@ -77,6 +77,11 @@ export class Once<A extends object> {
       (made) => (this.#made = made)
     )
   }
+
+  /** The result, without letting other work run. */
+  toEnd(): A {
+    return this.#made ?? toEnd(this.steps())
+  }
 }
 
 /**

@@ -48,6 +48,16 @@ export interface Stored {
 }
 
 /**
+ * A group with the rules that its resources break, as far as any are known to be broken.
+ *
+ * @since 0.1.0
+ */
+export const withFindings = (self: Stored, invalid: Stored["invalid"], broken: Stored["broken"]): Stored =>
+  invalid === undefined && broken === undefined
+    ? self
+    : { ...self, ...(invalid && { invalid }), ...(broken && { broken }) }
+
+/**
  * The latest state of a served group.
  *
  * @since 0.1.0

@@ -20,7 +20,7 @@ import type { Broken, GroupReport } from "./GroupReport.js"
 import { GroupSource } from "./GroupSource.js"
 import type * as GroupSources from "./GroupSource.js"
 import * as HeldGroups from "./HeldGroups.js"
-import { InvalidInForce } from "./internal/InvalidInForce.js"
+import { InvalidInForce } from "./InvalidInForce.js"
 import * as Immediate from "./internal/Immediate.js"
 import * as Slice from "./internal/Slice.js"
 import * as Snapshot from "./Snapshot.js"
@@ -439,11 +439,8 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
       get: (group) =>
         Effect.sync(() => {
           const stored = held.stored(group)
-          const invalid = stored && invalidInForce.of(group)
-          const broken = stored && checker.of(group)
-          if (stored === undefined || (invalid === undefined && broken === undefined))
-            return Option.fromNullable(stored)
-          return Option.some({ ...stored, ...(invalid && { invalid }), ...(broken && { broken }) })
+          if (stored === undefined) return Option.none()
+          return Option.some(HeldGroups.withFindings(stored, invalidInForce.of(group), checker.of(group)))
         }),
       groups: Effect.sync(held.names),
       changes: held.changes,

@@ -10,7 +10,7 @@ import type * as Steps from "@effect-xds/core/Steps"
 import * as GroupChecker from "@effect-xds/server/GroupChecker"
 import { GroupSource } from "@effect-xds/server/GroupSource"
 import * as HeldGroups from "@effect-xds/server/HeldGroups"
-import * as InvalidInForce from "@effect-xds/server/InvalidInForce"
+import { InvalidInForce } from "@effect-xds/server/InvalidInForce"
 import * as Snapshot from "@effect-xds/server/Snapshot"
 import * as SnapshotStore from "@effect-xds/server/SnapshotStore"
 import * as StoreError from "@effect-xds/server/StoreError"
@@ -170,7 +170,7 @@ export const make = (database: Database, options: Options = {}): Effect.Effect<S
     const held = yield* HeldGroups.make
     const validation = Validator.optionsOf(options.validate)
     const checker = yield* GroupChecker.make(held, validation)
-    const inForce = InvalidInForce.make()
+    const inForce = new InvalidInForce()
     const replica = new Replica(database, held, loop, checker.layered, inForce)
     const mutex = Effect.unsafeMakeSemaphore(1)
     const alone = mutex.withPermits(1)
@@ -339,10 +339,8 @@ export const make = (database: Database, options: Options = {}): Effect.Effect<S
       get: (group) =>
         Effect.sync(() => {
           const found = held.stored(group)
-          const invalid = found && inForce.of(group)
-          const broken = found && checker.of(group)
-          if (found === undefined || (invalid === undefined && broken === undefined)) return Option.fromNullable(found)
-          return Option.some({ ...found, ...(invalid && { invalid }), ...(broken && { broken }) })
+          if (found === undefined) return Option.none()
+          return Option.some(HeldGroups.withFindings(found, inForce.of(group), checker.of(group)))
         }),
       groups: Effect.sync(held.names),
       changes: held.changes,

@@ -19,9 +19,7 @@ export class ServerText {
     this.#secrets ??= this.resources().flatMap(({ held, typeUrl }) =>
       held === undefined ? [] : SensitiveFields.values(typeUrl, held.bytes)
     )
-    if (this.#secrets.length === 0) return { code, message: Redaction.values(message, []) }
-    return ++this.#searched > maxSearched
-      ? { code, message: Redaction.strict(message) }
-      : { code, message: Redaction.values(message, this.#secrets) }
+    const isSearched = this.#secrets.length === 0 || ++this.#searched <= maxSearched
+    return { code, message: isSearched ? Redaction.values(message, this.#secrets) : Redaction.strict(message) }
   }
 }

@@ -392,19 +392,13 @@ export class CacheDraft {
   }
 
   /** Records a failure, removes the resource if `drop`, and notifies watchers. ★ An equal failure is reported once. */
-  fail(name: string, entry: Entry, status: Status, failure: Failure, drop: boolean): void {
-    // Nothing else has members: to look for some takes as long as there are resources.
-    const hasSome = () => this.type.collections && Collection.isGlob(name) && hasMembers(this.entries, name)
-    this.failWith(name, entry, status, failure, drop, hasSome)
-  }
-
-  private failWith(
+  fail(
     name: string,
     entry: Entry,
     status: Status,
     failure: Failure,
     drop: boolean,
-    hasSome: () => boolean
+    isAmbient = this.hasMembers(name)
   ): void {
     // A resource that only the wildcard or a collection covers belongs to the server: it is removed at once.
     const isFree = isGone(status, failure) && HashSet.size(entry.watchers) === 0
@@ -417,7 +411,12 @@ export class CacheDraft {
       failure.error.code === entry.failure.error.code &&
       failure.error.message === entry.failure.error.message
     if (isTold) return
-    this.tell(name, next, hasSome() ? { _tag: "AmbientError", error: failure.error } : resultOf(next, failure.error))
+    this.tell(name, next, isAmbient ? { _tag: "AmbientError", error: failure.error } : resultOf(next, failure.error))
+  }
+
+  /** Whether it is a collection with members in use. To look for them takes as long as there are resources. */
+  private hasMembers(name: string): boolean {
+    return this.type.collections && Collection.isGlob(name) && hasMembers(this.entries, name)
   }
 
   /** Records that a collection has members. */
@@ -477,7 +476,7 @@ export class CacheDraft {
         continue
       }
       const error = { code: NOT_FOUND, message: `${glob} has no resources any more` }
-      this.failWith(glob, entry, "DoesNotExist", { error, version: "", at: now }, false, () => false)
+      this.fail(glob, entry, "DoesNotExist", { error, version: "", at: now }, false, false)
     }
   }
 

@@ -55,8 +55,7 @@ export const concerns = ({ domains, touched }: OfNames, name: string): boolean =
  */
 export const of = (self: ResourceSet, since: Cursor): Difference => {
   if (isSame(self.cursor, since)) return none
-  const { difference } = crossing(self, since)
-  return difference.value ?? Steps.toEnd(difference.steps())
+  return crossing(self, since).difference.toEnd()
 }
 
 /**

@@ -228,10 +228,7 @@ const listingOf = (self: ResourceSet): Steps.Once<ReadonlyArray<Resource>> => se
  *
  * @since 0.1.0
  */
-export const all = (self: ResourceSet): ReadonlyArray<Resource> => {
-  const listing = listingOf(self)
-  return listing.value ?? Steps.toEnd(listing.steps())
-}
+export const all = (self: ResourceSet): ReadonlyArray<Resource> => listingOf(self).toEnd()
 
 /**
  * {@link all} in steps.

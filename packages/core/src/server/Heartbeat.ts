@@ -143,10 +143,7 @@ export const dueAt = (self: Subscription, set: ResourceSet.ResourceSet, returnin
   if ((HashMap.isEmpty(set.ttls) && returning === undefined) || self.cursor === undefined)
     return Number.POSITIVE_INFINITY
   let due = Number.POSITIVE_INFINITY
-  const known = lifetimes(set)
-  for (const ttl of HashMap.keys(known.value ?? Steps.toEnd(known.steps()))) {
-    due = Math.min(due, nextAt(self.renewedAt, ttl))
-  }
+  for (const ttl of HashMap.keys(lifetimes(set).toEnd())) due = Math.min(due, nextAt(self.renewedAt, ttl))
   for (const { ttl } of returning?.resources ?? []) {
     if (ttl !== undefined) due = Math.min(due, nextAt(self.renewedAt, ttl))
   }

@@ -17,7 +17,7 @@ import type { NamedError, RemovedVariant, Response } from "./ResponseContent.js"
 import { formOf } from "./ResponseForm.js"
 import * as ResponsePieces from "./ResponsePieces.js"
 import { encodedTypeUrl } from "./TypeUrlBytes.js"
-import { fieldOf, utf8 } from "./Wire.js"
+import { fieldOf, joining, utf8 } from "./Wire.js"
 
 export type { NamedError, RemovedVariant, Response } from "./ResponseContent.js"
 
@@ -218,17 +218,6 @@ const ownBuffer = (size: number): Uint8Array => new Uint8Array(size)
 const bytesOf = (pieces: ReadonlyArray<ResponsePieces.Piece>): ReadonlyArray<Uint8Array> =>
   pieces.map(({ bytes }) => bytes)
 
-function* joining(pieces: ReadonlyArray<Uint8Array>, bodies: Bodies): Steps.Steps<Uint8Array> {
-  const body = bodies.allocate(sizeOf(pieces))
-  let at = 0
-  for (const piece of pieces) {
-    if (at > 0) yield
-    body.set(piece, at)
-    at += piece.byteLength
-  }
-  return body
-}
-
 /** A response that keeps its body. A copy of its fields does not. */
 class SharedResponse implements Response {
   readonly protocol: Protocol
@@ -297,7 +286,7 @@ class SharedResponse implements Response {
   }
 
   *#joining(bodies: Bodies): Steps.Steps<Uint8Array> {
-    return yield* joining(yield* this.pieces(bodies), bodies)
+    return yield* joining(yield* this.pieces(bodies), bodies.allocate)
   }
 
   #keep(body: Uint8Array, bodies: Bodies): Uint8Array {
@@ -339,7 +328,7 @@ export const writing = (response: Response, bodies: Bodies = noBodies): Steps.St
   response instanceof SharedResponse ? response.writing(bodies) : writingBody(response, bodies)
 
 function* writingBody(response: Response, bodies: Bodies): Steps.Steps<Uint8Array> {
-  return yield* joining(bytesOf(yield* encoding(response, bodies)), bodies)
+  return yield* joining(bytesOf(yield* encoding(response, bodies)), bodies.allocate)
 }
 
 /**

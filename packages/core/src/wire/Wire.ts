@@ -6,6 +6,7 @@
  * @since 0.1.0
  */
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
+import type { Steps } from "../Steps.js"
 
 const encoder = new TextEncoder()
 
@@ -182,3 +183,22 @@ export const fields = (
  */
 export const viewOf = ({ buffer, byteLength, byteOffset }: Uint8Array): DataView =>
   new DataView(buffer, byteOffset, byteLength)
+
+/**
+ * Copies pieces one behind the other into one array, in steps.
+ *
+ * @since 0.1.0
+ */
+export const joining = function* <A extends Uint8Array>(
+  pieces: ReadonlyArray<Uint8Array>,
+  allocate: (size: number) => A
+): Steps<A> {
+  const whole = allocate(pieces.reduce((size, piece) => size + piece.byteLength, 0))
+  let at = 0
+  for (const piece of pieces) {
+    if (at > 0) yield
+    whole.set(piece, at)
+    at += piece.byteLength
+  }
+  return whole
+}

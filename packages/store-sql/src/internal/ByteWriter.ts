@@ -1,22 +1,11 @@
 /** Bytes that are put together piece by piece. Texts and byte strings follow their length, numbers are varints. */
 import type * as Steps from "@effect-xds/core/Steps"
+import { joining } from "@effect-xds/core/wire/Wire"
 import { Buffer } from "node:buffer"
 
 const room = 16_384
 
 const loneSurrogate = /\p{Surrogate}/u
-
-/** Puts pieces together. */
-export const joining = function* (pieces: ReadonlyArray<Uint8Array>): Steps.Steps<Buffer> {
-  const whole = Buffer.allocUnsafe(pieces.reduce((sum, { length }) => sum + length, 0))
-  let at = 0
-  for (const piece of pieces) {
-    if (at > 0) yield
-    whole.set(piece, at)
-    at += piece.length
-  }
-  return whole
-}
 
 export class ByteWriter {
   private readonly full: Array<Uint8Array> = []
@@ -59,7 +48,7 @@ export class ByteWriter {
   /** Everything, in one piece. Nothing may be written after it. */
   finish(): Steps.Steps<Buffer> {
     this.full.push(this.piece.subarray(0, this.at))
-    return joining(this.full)
+    return joining(this.full, (size) => Buffer.allocUnsafe(size))
   }
 
   private reserve(size: number): void {

@@ -1,5 +1,6 @@
 /** The rows of the log: reading, writing, and their digests. */
 import type * as Steps from "@effect-xds/core/Steps"
+import { joining } from "@effect-xds/core/wire/Wire"
 import * as Slices from "@effect-xds/server/Slices"
 import type * as EventLoop from "@effect-xds/transport/EventLoop"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -7,7 +8,6 @@ import * as Effect from "effect/Effect"
 import { Buffer } from "node:buffer"
 import { createHash, hash } from "node:crypto"
 import type { Database } from "../Database.js"
-import { joining } from "./ByteWriter.js"
 import { Trouble } from "./Trouble.js"
 
 /** The row that every change locks. */
@@ -225,7 +225,10 @@ export const bodyOf = (
       for (const row of rows) pieces.push(bufferOf(row["body"]))
       yield* Slices.breathe(loop)
     }
-    const whole = yield* Slices.steps(loop, joining(pieces))
+    const whole = yield* Slices.steps(
+      loop,
+      joining(pieces, (size) => Buffer.allocUnsafe(size))
+    )
     if (whole.length === size) return whole
     const rows = yield* owner === "change"
       ? sql`SELECT revision FROM xds_change WHERE revision = ${revision}`

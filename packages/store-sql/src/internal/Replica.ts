@@ -7,7 +7,7 @@
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import type * as Steps from "@effect-xds/core/Steps"
 import * as HeldGroups from "@effect-xds/server/HeldGroups"
-import type * as InvalidInForce from "@effect-xds/server/InvalidInForce"
+import type { InvalidInForce } from "@effect-xds/server/InvalidInForce"
 import * as Slices from "@effect-xds/server/Slices"
 import type { InvalidResource } from "@effect-xds/server/StoreError"
 import type * as EventLoop from "@effect-xds/transport/EventLoop"
@@ -53,7 +53,7 @@ export class Replica {
     /** Told when a group goes over another one. */
     private readonly layered: (before: string | undefined, over: string | undefined) => void,
     /** What breaks rules and is served. */
-    readonly inForce: InvalidInForce.InvalidInForce
+    readonly inForce: InvalidInForce
   ) {}
 
   /** The chain after the last change that was applied. */
