@@ -13,10 +13,10 @@ import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/liste
 import { HttpConnectionManagerSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
 import { SecretSchema } from "@effect-xds/proto/envoy/extensions/transport_sockets/tls/v3/secret"
 import { ClientConfigSchema } from "@effect-xds/proto/envoy/service/status/v3/csds"
-import { ScriptedServer } from "@effect-xds/testing"
+import { ScriptedServer, SpanTracer } from "@effect-xds/testing"
 import { ClientTransport, Status } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Either, Exit, Fiber, Layer, Logger, Metric, Option, Scope, Stream, TestClock, Tracer } from "effect"
+import { Effect, Either, Exit, Fiber, Layer, Logger, Metric, Option, Scope, Stream, TestClock } from "effect"
 
 const CDS = ResourceType.Cluster.typeUrl
 
@@ -536,26 +536,7 @@ describe("XdsClient", () => {
 
   it.effect("a stream is one span, from its opening to its end", () => {
     const ended: Array<string> = []
-    const tracer = Tracer.make({
-      span: (name, parent, context, links, startTime, kind) => ({
-        _tag: "Span",
-        name,
-        spanId: "s",
-        traceId: "t",
-        parent,
-        context,
-        status: { _tag: "Started", startTime },
-        attributes: new Map(),
-        links,
-        sampled: true,
-        kind,
-        end: () => void ended.push(name),
-        attribute: () => undefined,
-        event: () => undefined,
-        addLinks: () => undefined
-      }),
-      context: (run) => run()
-    })
+    const tracer = SpanTracer.make(({ name }) => ({ end: () => void ended.push(name) }))
     return Effect.gen(function* () {
       yield* watching("a")
       const stream = yield* only

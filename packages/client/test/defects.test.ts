@@ -4,10 +4,10 @@ import * as Resource from "@effect-xds/core/resource/Resource"
 import * as Response from "@effect-xds/core/wire/Response"
 import { ResourceType } from "@effect-xds/proto"
 import { type Cluster, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
-import { ScriptedServer } from "@effect-xds/testing"
+import { ScriptedServer, SpanTracer } from "@effect-xds/testing"
 import { ClientTransport, EventLoop } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Either, Exit, Fiber, Layer, Logger, Random, Stream, TestClock, Tracer } from "effect"
+import { Effect, Either, Exit, Fiber, Layer, Logger, Random, Stream, TestClock } from "effect"
 
 const { typeUrl } = ResourceType.Cluster
 
@@ -223,28 +223,9 @@ describe("★ what is handed in and fails is named, and everything else goes on"
       const fail = (): void => {
         throw new Error(`no ${at}`)
       }
-      const tracer = Tracer.make({
-        span: (name, parent, context, links, startTime, kind) => {
-          if (at === "span") fail()
-          return {
-            _tag: "Span",
-            name,
-            spanId: "s",
-            traceId: "t",
-            parent,
-            context,
-            status: { _tag: "Started", startTime },
-            attributes: new Map(),
-            links,
-            sampled: true,
-            kind,
-            end: () => at === "end" && fail(),
-            attribute: () => at === "attribute" && fail(),
-            event: () => undefined,
-            addLinks: () => undefined
-          }
-        },
-        context: (work) => work()
+      const tracer = SpanTracer.make(() => {
+        if (at === "span") fail()
+        return { [at]: fail }
       })
       return lostAndFound.pipe(
         Effect.provide(plain.pipe(Layer.provide(Layer.setTracer(tracer)))),

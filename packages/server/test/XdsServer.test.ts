@@ -7,10 +7,10 @@ import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endp
 import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
 import { Client, Snapshot, SnapshotStore, XdsServer, XdsServerMetrics } from "@effect-xds/server"
 import type { ServerEvent } from "@effect-xds/server"
-import { MemoryClient, MemoryTransport } from "@effect-xds/testing"
+import { MemoryClient, MemoryTransport, SpanTracer } from "@effect-xds/testing"
 import { EventLoop, ServerTransport } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Layer, Logger, Metric, Stream, TestClock, Tracer } from "effect"
+import { Deferred, Effect, Exit, Fiber, Layer, Logger, Metric, Stream, TestClock, type Tracer } from "effect"
 
 const CDS = ResourceType.Cluster.typeUrl
 const EDS = ResourceType.ClusterLoadAssignment.typeUrl
@@ -512,35 +512,9 @@ describe("XdsServer", () => {
     () => {
       const spans: Array<Tracer.Span> = []
       const spanEvents: Array<{ readonly name: string; readonly attributes: unknown }> = []
-      const tracer = Tracer.make({
-        span: (name, parent, context, links, startTime, kind) => {
-          const attributes = new Map<string, unknown>()
-          let status: Tracer.SpanStatus = { _tag: "Started", startTime }
-          const span: Tracer.Span = {
-            _tag: "Span",
-            name,
-            spanId: String(spans.length),
-            traceId: "t",
-            parent,
-            context,
-            get status() {
-              return status
-            },
-            attributes,
-            links,
-            sampled: true,
-            kind,
-            end: (endTime, exit) => {
-              status = { _tag: "Ended", startTime, endTime, exit }
-            },
-            attribute: (key, value) => void attributes.set(key, value),
-            event: (event, _, attributes) => void spanEvents.push({ name: event, attributes }),
-            addLinks: () => undefined
-          }
-          spans.push(span)
-          return span
-        },
-        context: (run) => run()
+      const tracer = SpanTracer.make((span) => {
+        spans.push(span)
+        return { event: (name, _, attributes) => void spanEvents.push({ name, attributes }) }
       })
       return Effect.gen(function* () {
         const store = yield* SnapshotStore.SnapshotStore

@@ -7,9 +7,9 @@ import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { SecretSchema } from "@effect-xds/proto/envoy/extensions/transport_sockets/tls/v3/secret"
 import { UpstreamTlsContextSchema } from "@effect-xds/proto/envoy/extensions/transport_sockets/tls/v3/tls"
 import { SnapshotStore, XdsServer } from "@effect-xds/server"
-import { MemoryClient, MemoryTransport } from "@effect-xds/testing"
+import { MemoryClient, MemoryTransport, SpanTracer } from "@effect-xds/testing"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Fiber, Inspectable, Layer, Logger, Metric, Stream, Tracer } from "effect"
+import { Effect, Fiber, Inspectable, Layer, Logger, Metric, Stream } from "effect"
 import { generateKeyPairSync } from "node:crypto"
 
 const SDS = ResourceType.Secret.typeUrl
@@ -85,26 +85,11 @@ const outputs = () => {
     tell(entry.message)
     said.push(Logger.stringLogger.log(entry))
   })
-  const tracer = Tracer.make({
-    span: (name, parent, context, links, startTime, kind) => ({
-      _tag: "Span",
-      name,
-      spanId: "1",
-      traceId: "1",
-      parent,
-      context,
-      status: { _tag: "Started", startTime },
-      attributes: new Map(),
-      links,
-      sampled: true,
-      kind,
-      end: (_, exit) => tell(exit),
-      attribute: (key, value) => tell({ key, value }),
-      event: (event, _, attributes) => tell({ event, attributes }),
-      addLinks: () => undefined
-    }),
-    context: (run) => run()
-  })
+  const tracer = SpanTracer.make(() => ({
+    end: (_, exit) => tell(exit),
+    attribute: (key, value) => tell({ key, value }),
+    event: (event, _, attributes) => tell({ event, attributes })
+  }))
   return { said, tell, layer: Layer.merge(Logger.replace(Logger.defaultLogger, logger), Layer.setTracer(tracer)) }
 }
 

@@ -1,8 +1,9 @@
 import * as Certificates from "@effect-xds/testing/Certificates"
+import * as SpanTracer from "@effect-xds/testing/SpanTracer"
 import * as HttpListener from "@effect-xds/transport-node/HttpListener"
 import * as ListenAddress from "@effect-xds/transport-node/ListenAddress"
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Logger, Option, Scope, Tracer } from "effect"
+import { Deferred, Effect, Exit, Logger, Option, Scope, type Tracer } from "effect"
 import { once } from "node:events"
 import * as Http from "node:http"
 import * as Https from "node:https"
@@ -103,30 +104,9 @@ describe("HttpListener", () => {
 
   it.scopedLive("a request is a span below that of its client, without the query", () => {
     const spans: Array<Tracer.Span> = []
-    const tracer = Tracer.make({
-      span: (name, parent, context, links, startTime, kind) => {
-        const attributes = new Map<string, unknown>()
-        const span: Tracer.Span = {
-          _tag: "Span",
-          name,
-          spanId: "own",
-          traceId: Option.match(parent, { onNone: () => "own", onSome: ({ traceId }) => traceId }),
-          parent,
-          context,
-          status: { _tag: "Started", startTime },
-          attributes,
-          links,
-          sampled: true,
-          kind,
-          end: () => undefined,
-          attribute: (key, value) => void attributes.set(key, value),
-          event: () => undefined,
-          addLinks: () => undefined
-        }
-        spans.push(span)
-        return span
-      },
-      context: (run) => run()
+    const tracer = SpanTracer.make((span) => {
+      spans.push(span)
+      return {}
     })
     return Effect.gen(function* () {
       const { url } = yield* listen(() => Effect.succeed(plain("fine")))
