@@ -17,6 +17,7 @@ const alone = [
   "packages/server/test/strangers.test.ts",
   // They exchange modules, or set the user of their process.
   "packages/client/test/replay.test.ts",
+  "packages/transport-filesystem/test/ChangingFile.test.ts",
   "packages/transport-filesystem/test/EntryWatch.test.ts",
   "packages/transport-filesystem/test/Parts.test.ts",
   "packages/transport-filesystem/test/ReadingDefect.test.ts",

@@ -10268,5 +10268,26 @@ export const mutations = [
     line: "if (this.closed) watcher.end()",
     becomes: "if (this.closed) watcher.busy",
     by: "packages/client/test/XdsClient.test.ts"
+  },
+  {
+    fault: "a group is served without a file that was replaced while it was first read",
+    file: "packages/transport-filesystem/src/internal/ResourceIndex.ts",
+    line: "  for (const path of change.unread) if (!files.has(path)) files.set(path, never)\n",
+    becomes: "",
+    by: "packages/transport-filesystem/test/ResourceIndex.test.ts"
+  },
+  {
+    fault: "a group waits for ever for a file that was removed while it was first read",
+    file: "packages/transport-filesystem/src/ResourceDirectory.ts",
+    line: '          seen.set(file, { group, hash: "", signature: undefined })\n          return "Unread"',
+    becomes: '          return "Unread"',
+    by: "packages/transport-filesystem/test/ChangingFile.test.ts"
+  },
+  {
+    fault: "a file that was replaced while it was first read counts as accepted",
+    file: "packages/transport-filesystem/src/internal/WatchedFile.ts",
+    line: "isMissing || !latest.get(path)",
+    becomes: "isMissing",
+    by: "packages/transport-filesystem/test/ChangingFile.test.ts"
   }
 ]

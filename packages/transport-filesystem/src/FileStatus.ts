@@ -12,7 +12,10 @@ import type { ResourceFileError } from "./ResourceFileError.js"
  */
 export interface FileStatus {
   readonly path: string
-  /** `Missing`: the file was never there, or was removed and its resources stay in force. */
+  /**
+   * `Missing`: the file was never there in one piece (it is not there, or was written to when it was read), or was removed
+   * and its resources stay in force.
+   */
   readonly state: "Accepted" | "Rejected" | "Missing"
   /** The number of its resources in force: of its content, or of the last accepted one. */
   readonly resources: number

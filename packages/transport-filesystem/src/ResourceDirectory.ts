@@ -77,7 +77,7 @@ export interface GroupChange {
  */
 export interface GroupStatus {
   readonly group: string
-  /** Whether it was published to subscribers. If not, it waits for its rejected files. */
+  /** Whether it was published to subscribers. If not, it waits for files that were never good. */
   readonly isPublished: boolean
   /** The number of resources in force. */
   readonly resources: number
@@ -162,7 +162,7 @@ const difference = function* (
 
 const statusOf = (path: string, { error, inForce }: ResourceIndex.IndexedFile): FileStatus => ({
   path,
-  state: error === undefined ? "Accepted" : "Rejected",
+  state: error !== undefined ? "Rejected" : inForce === undefined ? "Missing" : "Accepted",
   resources: inForce?.length ?? 0,
   error
 })
@@ -330,22 +330,31 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
 
     type Parsed = Either.Either<ReadonlyArray<FileResource>, ResourceFile.ResourceFileError>
 
-    /** The new content of a file, if it changed. */
-    const readFile = (file: string, { group, stats }: DirectoryListing.ListedFile): Effect.Effect<Parsed | undefined> =>
+    /** The new content of a file, if it changed; `Unread`: it is there, and was never read in one piece. */
+    const readFile = (
+      file: string,
+      { group, stats }: DirectoryListing.ListedFile
+    ): Effect.Effect<Parsed | "Unread" | undefined> =>
       Effect.gen(function* () {
         const before = seen.get(file)
         const found = yield* Effect.promise(() => FileContent.read(file, maxFileBytes, before?.signature))
+        // Its group waits for it: without its resources, they would be deleted at the clients.
+        const later = (): "Unread" | undefined => {
+          if (before !== undefined) return undefined
+          seen.set(file, { group, hash: "", signature: undefined })
+          return "Unread"
+        }
         switch (found._tag) {
           case "Unchanged":
             return undefined
           case "Changing":
             tell(file)
-            return undefined
+            return later()
           case "Missing":
             if (stats !== undefined) {
               // Removed after it was listed.
               tell(undefined)
-              return undefined
+              return later()
             }
             seen.set(file, { group, hash: "", signature: undefined })
             return Either.left(rejection(file, "Unreadable", "a link that leads nowhere; correct or remove it"))
@@ -385,11 +394,13 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
 
     interface GroupChanges {
       readonly read: Map<string, Parsed>
+      readonly unread: Set<string>
       readonly removed: Set<string>
     }
 
     const changeOf = (changes: Map<string, GroupChanges>, group: string): GroupChanges => {
-      const found = changes.get(group) ?? { read: new Map<string, Parsed>(), removed: new Set<string>() }
+      const none = { read: new Map<string, Parsed>(), unread: new Set<string>(), removed: new Set<string>() }
+      const found = changes.get(group) ?? none
       changes.set(group, found)
       return found
     }
@@ -406,7 +417,8 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
         }),
         ([file, listed]) =>
           Effect.map(readFile(file, listed), (parsed) => {
-            if (parsed !== undefined) changeOf(changes, listed.group).read.set(file, parsed)
+            if (parsed === "Unread") changeOf(changes, listed.group).unread.add(file)
+            else if (parsed !== undefined) changeOf(changes, listed.group).read.set(file, parsed)
           }),
         { concurrency, discard: true }
       )
@@ -428,7 +440,7 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
         for (const group of changes.keys()) {
           if (groups.get(group)?.isPublished !== false) continue
           yield* Effect.logWarning(
-            `group ${JSON.stringify(group)} is not served until all of its files were good at least once; see the rejected ones`
+            `group ${JSON.stringify(group)} is not served until each of its files was good at least once; the status names those that were not`
           )
         }
       })

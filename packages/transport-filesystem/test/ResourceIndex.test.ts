@@ -16,15 +16,19 @@ const resource = (file: string, text: string): ResourceFile.FileResource => ({
   line: undefined
 })
 
-/** Files with their names: `{ a: "x y" }`; `null`: the file is gone. */
-const step = (index: ResourceIndex.ResourceIndex, files: Readonly<Record<string, string | null>>) => {
+type Files = Readonly<Record<string, string | null | undefined>>
+
+/** Files with their names: `{ a: "x y" }`; `null`: the file is gone; `undefined`: it was not read in one piece. */
+const step = (index: ResourceIndex.ResourceIndex, files: Files) => {
   const read = new Map<
     string,
     Either.Either<ReadonlyArray<ResourceFile.FileResource>, ResourceFile.ResourceFileError>
   >()
   const removed = new Set<string>()
+  const unread = new Set<string>()
   for (const [file, names] of Object.entries(files)) {
     if (names === null) removed.add(file)
+    else if (names === undefined) unread.add(file)
     else
       read.set(
         file,
@@ -36,7 +40,7 @@ const step = (index: ResourceIndex.ResourceIndex, files: Readonly<Record<string,
         )
       )
   }
-  return resultOf(ResourceIndex.step(index, { read, removed }))
+  return resultOf(ResourceIndex.step(index, { read, unread, removed }))
 }
 
 const resultOf = <A>(computation: Generator<undefined, A>): A => {
@@ -51,7 +55,7 @@ const held = (index: ResourceIndex.ResourceIndex): Record<string, string> =>
     ])
   )
 
-const after = (...steps: ReadonlyArray<Readonly<Record<string, string | null>>>): ResourceIndex.ResourceIndex =>
+const after = (...steps: ReadonlyArray<Files>): ResourceIndex.ResourceIndex =>
   steps.reduce<ResourceIndex.ResourceIndex>((index, files) => step(index, files)[0], ResourceIndex.empty)
 
 describe("a group's files", () => {
@@ -65,6 +69,17 @@ describe("a group's files", () => {
     expect(held(both)).toEqual({ b: "x", a: "- !" })
     expect(held(step(both, { b: "z" })[0])).toEqual({ b: "z", a: "x y" })
     expect(held(step(both, { b: null })[0])).toEqual({ a: "x y" })
+  })
+
+  it("wait for one that was not read in one piece yet, and no longer when it is gone", () => {
+    const index = after({ a: "x", b: undefined })
+    expect(index.isPublished).toBe(false)
+    expect(step(index, { a: "x y" })[0].isPublished).toBe(false)
+    expect(step(index, { b: "z" })[0].isPublished).toBe(true)
+    expect(step(index, { b: null })[0].isPublished).toBe(true)
+    // What was read before stays in force.
+    const [again] = step(step(index, { b: "z" })[0], { b: undefined })
+    expect(held(again)).toEqual({ a: "x", b: "z" })
   })
 
   it("may exchange names in one step", () => {
@@ -109,6 +124,7 @@ describe("a group's files", () => {
         ["a", Either.right(many)],
         ["b", Either.right([resource("b", "y")])]
       ]),
+      unread: new Set(),
       removed: new Set()
     })
     let turns = 0

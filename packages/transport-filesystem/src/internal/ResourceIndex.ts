@@ -15,7 +15,7 @@ import { isSame as isSameError, ResourceFileError } from "../ResourceFileError.j
 import { keyOf } from "./ResourceKey.js"
 
 export interface IndexedFile {
-  /** `undefined` if the file was never accepted. */
+  /** `undefined` if the file was never accepted; without an error, it was never read in one piece. */
   readonly inForce: ReadonlyArray<FileResource> | undefined
   /** Valid content that is rejected because of duplicate names. */
   readonly blocked: ReadonlyArray<FileResource> | undefined
@@ -32,6 +32,8 @@ export interface ResourceIndex {
 
 export interface Change {
   readonly read: ReadonlyMap<string, Either.Either<ReadonlyArray<FileResource>, ResourceFileError>>
+  /** Files that are there, and were never read in one piece: they were written to, or replaced, when they were read. */
+  readonly unread: ReadonlySet<string>
   readonly removed: ReadonlySet<string>
 }
 
@@ -170,6 +172,7 @@ export const step = function* (
     files.set(path, { inForce: old.inForce, blocked, error })
     if (!isSameError(old.error, error)) events.push({ _tag: "Rejected", path, error, inForce: old.inForce?.length })
   }
+  for (const path of change.unread) if (!files.has(path)) files.set(path, never)
   const candidates = new Map<string, ReadonlyArray<FileResource>>()
   for (const [path, { blocked }] of files) if (blocked !== undefined) candidates.set(path, blocked)
   for (const [path, result] of change.read) {

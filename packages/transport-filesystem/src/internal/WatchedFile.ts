@@ -102,7 +102,7 @@ export const make = (
       events: log.events,
       status: Effect.sync((): FileStatus => ({
         path,
-        state: isMissing ? "Missing" : error === undefined ? "Accepted" : "Rejected",
+        state: error !== undefined && !isMissing ? "Rejected" : isMissing || !latest.get(path) ? "Missing" : "Accepted",
         resources: latest.get(path)?.resources.length ?? 0,
         error
       }))
