@@ -154,7 +154,7 @@ describe("health checks", () => {
       const plane = yield* Mesh.ControlPlane
       yield* plane.set({ ...Mesh.service("shop", port), clusters: [Mesh.cluster("shop", { healthChecks })] })
       const client = yield* Mesh.checker()
-      const error = yield* Mesh.failure(() => client.check({}, { timeoutMs: 400 }))
+      const error = yield* Mesh.failure(() => client.check({}, { timeoutMs: 2_000 }))
       expect(error.rawMessage).toMatch(
         new RegExp(`, waited for the first health check of cluster "shop" at 127.0.0.1:${port} for \\d.\\d s$`)
       )
