@@ -10289,5 +10289,61 @@ export const mutations = [
     line: "isMissing || !latest.get(path)",
     becomes: "isMissing",
     by: "packages/transport-filesystem/test/ChangingFile.test.ts"
+  },
+  {
+    fault: "a response that a test sends before it accepts the stream is never delivered",
+    file: "packages/testing/src/memory/ScriptedServer.ts",
+    line: "        handler.onOpen()\n        deliver()\n",
+    becomes: "        handler.onOpen()\n",
+    by: "packages/testing/test/ByHand.test.ts"
+  },
+  {
+    fault: "a stream that its client ended gives no response, and does not say so",
+    file: "packages/testing/src/memory/MemoryClient.ts",
+    line: '        over(Status.make("CANCELLED", reason))\n',
+    becomes: "",
+    by: "packages/testing/test/ByHand.test.ts"
+  },
+  {
+    fault: "a proxy ends both sides when one has said that it ends",
+    file: "packages/testing/src/network/TcpProxy.ts",
+    line: "inOrder.add(() => into.end())",
+    becomes: "into.destroy()",
+    by: "packages/testing/test/ByHand.test.ts"
+  },
+  {
+    fault: "what is seen instead may not throw: the wait has no end",
+    file: "packages/testing/src/Waiting.ts",
+    line: "  return `seen: ${wordsOf(seen())}`\n      } catch (error) {",
+    becomes: "  return `seen: ${wordsOf(seen())}`\n      } catch (error) {\n        throw error",
+    by: "packages/testing/test/Waiting.test.ts"
+  },
+  {
+    fault: "a wait without a limit ends at once",
+    file: "packages/testing/src/Waiting.ts",
+    line: "      if (milliseconds > longest) return\n",
+    becomes: "",
+    by: "packages/testing/test/Waiting.test.ts"
+  },
+  {
+    fault: "a number of runs that is none runs nothing, and passes",
+    file: "packages/testing/src/vitest.ts",
+    line: "Number.isSafeInteger(number) && number >= least",
+    becomes: "number !== least - 1",
+    by: "packages/testing/test/sim.test.ts"
+  },
+  {
+    fault: "an endless loop in simulated time lets nobody have a turn",
+    file: "packages/testing/src/simulation/SimulatedTime.ts",
+    line: "Math.min(machine.steps + stepsAtOnce, grace?.steps ?? limits.steps)",
+    becomes: "grace?.steps ?? limits.steps",
+    by: "packages/testing/test/SimulatedTime.test.ts"
+  },
+  {
+    fault: "a recording lacks the errors in place of resources",
+    file: "packages/testing/src/simulation/Recording.ts",
+    line: "  ...(error && { error })\n",
+    becomes: "",
+    by: "packages/testing/test/Recording.test.ts"
   }
 ]

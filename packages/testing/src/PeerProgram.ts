@@ -54,6 +54,8 @@ const findRecord = (directory: string): string | undefined => {
   return parent === directory ? undefined : findRecord(parent)
 }
 
+const textOf = Option.liftThrowable((file: string) => readFileSync(file, "utf8"))
+
 /**
  * Looks a peer up in `.peers/peers.json` of the working directory or of the nearest directory above. Never fails: every error
  * is the reason of a `Missing`.
@@ -64,7 +66,7 @@ export const find = (name: string, from: string = process.cwd()): PeerProgram =>
   const missing = (reason: string): Missing => ({ _tag: "Missing", name, reason })
   const file = findRecord(from)
   if (file === undefined) return missing("no .peers/peers.json: run node scripts/peers.mjs")
-  const record = Option.getOrUndefined(Schema.decodeUnknownOption(Record)(readFileSync(file, "utf8")))
+  const record = Option.getOrUndefined(Option.flatMap(textOf(file), Schema.decodeUnknownOption(Record)))
   if (record === undefined) return missing(`${file} cannot be read: run node scripts/peers.mjs`)
   const entry = record[name]
   if (entry === undefined) return missing(`${file} does not name it: run node scripts/peers.mjs`)

@@ -44,7 +44,10 @@ export type Look<A, R = never> = (() => A | PromiseLike<A>) | Effect.Effect<A, u
  * @since 0.1.0
  */
 export interface Options {
-  /** Default: 30 seconds, as only what never comes is a failure where the machine is busy. */
+  /**
+   * Default: 30 seconds, as only what never comes is a failure where the machine is busy. More than 24 days, or
+   * `Duration.infinity`: no limit.
+   */
   readonly limit?: Duration.DurationInput | undefined
   /** How it is instead, for the error, where what is looked at does not say it. */
   readonly seen?: (() => unknown) | undefined
@@ -73,6 +76,9 @@ const isThere = <A>(value: A): value is Exclude<A, undefined | null | false> =>
 
 const thereIs = <A>(value: A) => (isThere(value) ? Option.some(value) : Option.none())
 
+/** A timer of Node with more milliseconds ends at once. */
+const longest = 2 ** 31 - 1
+
 const wordsOf = (value: unknown): string => (typeof value === "string" ? value : Inspectable.toStringUnknown(value, 0))
 
 /** Looks until `take` takes what it sees, and gives that. */
@@ -99,10 +105,18 @@ const waiting = <A, B, R>(
         yield* pause(performance.now() - start)
       }
     })
+    const how = (): string => {
+      if (seen === undefined) return last()
+      try {
+        return `seen: ${wordsOf(seen())}`
+      } catch (error) {
+        return `how it is instead cannot be told: ${words(Cause.fail(error))}`
+      }
+    }
     const late = Effect.async<never>((resume) => {
+      if (milliseconds > longest) return
       const timer = setTimeout(() => {
-        const how = seen === undefined ? last() : `seen: ${wordsOf(seen())}`
-        const error = new WaitedInVain({ seconds: milliseconds / 1_000, what, seen: how })
+        const error = new WaitedInVain({ seconds: milliseconds / 1_000, what, seen: how() })
         error.stack = stack.replace(/^.*/, `${error.name}: ${error.message}`)
         resume(Effect.die(error))
       }, milliseconds)

@@ -42,11 +42,21 @@ export interface SimOptions extends Omit<RandomPlan, "body"> {
  */
 export type Sim = (name: string, options: SimOptions, body?: Plan["body"]) => void
 
+/** A whole number in the environment; an empty text is none. Throws at anything else: nothing would run, and pass. */
+const numberIn = (variable: string, least: number): number | undefined => {
+  const given = process.env[variable]?.trim() ?? ""
+  if (given === "") return undefined
+  const number = Number(given)
+  if (Number.isSafeInteger(number) && number >= least) return number
+  throw new Error(`${variable} is ${JSON.stringify(given)}: give a whole number from ${least} on, or leave it out`)
+}
+
 const seedsOf = (options: SimOptions): ReadonlyArray<number> => {
-  const given = process.env["XDS_SIM_SEED"]
-  if (given !== undefined && given !== "random") return [Number(given)]
-  const first = given === "random" ? Math.floor(Math.random() * 2 ** 31) : (options.seed ?? 1)
-  const runs = Number(process.env["XDS_SIM_RUNS"] ?? options.runs ?? 20)
+  const isRandom = process.env["XDS_SIM_SEED"] === "random"
+  const given = isRandom ? undefined : numberIn("XDS_SIM_SEED", 0)
+  if (given !== undefined) return [given]
+  const first = isRandom ? Math.floor(Math.random() * 2 ** 31) : (options.seed ?? 1)
+  const runs = numberIn("XDS_SIM_RUNS", 1) ?? options.runs ?? 20
   return Array.from({ length: runs }, (_, index) => first + index)
 }
 

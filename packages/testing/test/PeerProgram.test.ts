@@ -19,6 +19,13 @@ const withRecord = (record: string): string => {
 }
 
 describe("find", () => {
+  it("gives the reason for a record that is no file", () => {
+    const folder = mkdtempSync(join(home, "folder-"))
+    mkdirSync(join(folder, ".peers", "peers.json"), { recursive: true })
+    const peer = PeerProgram.find("envoy", folder)
+    expect(peer._tag === "Missing" ? peer.reason : "").toContain("cannot be read")
+  })
+
   it("finds a peer from a folder below the record", () => {
     const folder = withRecord(JSON.stringify({ node: { path: process.execPath, version: "1" } }))
     const below = join(folder, "a", "b")

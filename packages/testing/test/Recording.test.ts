@@ -1,8 +1,14 @@
+import { create } from "@bufbuild/protobuf"
+import { Request } from "@effect-xds/core"
+import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import * as ResourceType from "@effect-xds/proto/ResourceType"
+import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
 import { FanOuts } from "@effect-xds/server/FanOuts"
+import { MemoryClient, MemoryTransport } from "@effect-xds/testing"
 import * as Recording from "@effect-xds/testing/simulation/Recording"
 import * as Simulation from "@effect-xds/testing/simulation/Simulation"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import { anHour, hour } from "./Hour.js"
 
 const record = (plan: Simulation.Plan) =>
@@ -19,6 +25,36 @@ const record = (plan: Simulation.Plan) =>
 
 const count = (entries: ReadonlyArray<Recording.Entry>, tag: Recording.Entry["_tag"]) =>
   entries.filter(({ _tag }) => _tag === tag).length
+
+it.effect("a recording has errors and variants in place of resources", () =>
+  Effect.gen(function* () {
+    const recording = Recording.make()
+    const { typeUrl } = ResourceType.Cluster
+    const cluster = (seconds: bigint) => create(ClusterSchema, { name: "b", connectTimeout: { seconds } })
+    const served = Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      const client = yield* MemoryClient.open()
+      client.send(Request.incremental({ typeUrl, resourceNamesSubscribe: ["a", "b"], node: new Uint8Array() }))
+      const unavailable = Snapshot.unavailable({ typeUrl, name: "a" }, { code: 14, message: "no registry" })
+      const test = { _tag: "Value", key: "env", value: "test" } as const
+      const variants = [
+        Snapshot.resource(cluster(1n), { constraints: test }),
+        Snapshot.resource(cluster(2n), { constraints: { _tag: "Not", constraints: test } })
+      ]
+      yield* store.set("edge", { resources: [unavailable, ...variants] })
+      return yield* client.receive
+    })
+    const { message } = yield* Effect.provide(
+      served,
+      XdsServer.layer({ group: () => "edge" }).pipe(
+        Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory(), MemoryTransport.layer)),
+        Layer.provide(Layer.succeed(FanOuts, recording.fanOuts))
+      )
+    )
+    assert.lengthOf("resourceErrors" in message ? message.resourceErrors : [], 1)
+    assert.deepStrictEqual(Recording.replay(structuredClone(recording.entries)), [])
+  })
+)
 
 describe("The drivers decide nothing: an hour that was recorded, and is done again by core alone", () => {
   for (const { clear, move, seed } of [

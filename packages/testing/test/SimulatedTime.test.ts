@@ -91,6 +91,16 @@ describe("SimulatedTime", () => {
         SimulatedTime.run({ limits: { steps: 1_000 } })(release(Effect.forever(Effect.yieldNow())))
       )
       assert.deepInclude(circles, { reason: "TooManySteps", at: 0 })
+      // Others have their turn meanwhile: the timeout of a runner of tests, for example.
+      let turns = 0
+      const count = (): void => {
+        turns++
+        timer = setImmediate(count)
+      }
+      let timer = setImmediate(count)
+      yield* failureOf(SimulatedTime.run({ limits: { steps: 10_000 } })(Effect.forever(Effect.yieldNow())))
+      clearImmediate(timer)
+      assert.isAtLeast(turns, 8)
       const stuck = yield* failureOf(
         SimulatedTime.run({ limits: { outside: 20 } })(release(Effect.flatMap(Deferred.make<void>(), Deferred.await)))
       )

@@ -1,6 +1,6 @@
 import { Waiting } from "@effect-xds/testing"
 import { expect, it } from "@effect/vitest"
-import { Cause, Effect, Exit } from "effect"
+import { Cause, Duration, Effect, Exit } from "effect"
 
 /** What an effect dies of. */
 const defect = <A>(effect: Effect.Effect<A>) =>
@@ -53,6 +53,25 @@ it.effect("says what it waited for, and what it saw last", () =>
     expect(named.message).toBe("waited 0.02 s for the client; seen: two others")
     // The line of the test that waits is the first of the stack.
     expect(named.stack?.split("\n").slice(0, 4).join("\n")).toContain("Waiting.test.ts")
+  })
+)
+
+it.effect("what is seen may throw: the wait ends all the same", () =>
+  Effect.gen(function* () {
+    const seen = () => {
+      throw new Error("there is nothing yet")
+    }
+    const late = yield* defect(Waiting.found("a close", () => undefined, { limit: "10 millis", seen }))
+    expect(late.message).toBe("waited 0.01 s for a close; how it is instead cannot be told: there is nothing yet")
+  })
+)
+
+it.effect("without a limit it looks until it is there", () =>
+  Effect.gen(function* () {
+    for (const limit of [Duration.infinity, "30 days"] as const) {
+      const until = performance.now() + 20
+      yield* Waiting.found("a later time", () => performance.now() > until, { limit })
+    }
   })
 )
 

@@ -8,6 +8,7 @@ import type { TraceInvariant } from "@effect-xds/testing/invariants/TraceInvaria
 import { it } from "@effect-xds/testing/vitest"
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
+import { afterEach, vi } from "vitest"
 import { anHour } from "./Hour.js"
 
 /** Seeds that failed once, by scenario and what was wrong. */
@@ -31,6 +32,23 @@ describe("anything may happen", () => {
   for (const [name, plan] of Object.entries(Soak.scenarios)) {
     it.sim(name, { ...plan, runs, timeout: 120_000, regressions: regressions[name] })
   }
+})
+
+describe("the environment", () => {
+  afterEach(() => {
+    vi.unstubAllEnvs()
+  })
+
+  it.each([
+    ["XDS_SIM_RUNS", "1o", "from 1 on"],
+    ["XDS_SIM_RUNS", "0", "from 1 on"],
+    ["XDS_SIM_SEED", "rnd", "from 0 on"]
+  ])("%s=%s is a mistake that is told: nothing would run, and pass", (variable, value, from) => {
+    vi.stubEnv("XDS_SIM_SEED", "")
+    vi.stubEnv(variable, value)
+    const define = () => it.sim("nothing", { servers: [], clients: [], script: [] })
+    assert.throws(define, `${variable} is "${value}": give a whole number ${from}, or leave it out`)
+  })
 })
 
 /** Seeds of hours with groups that are cleared that failed once, by what was wrong. */

@@ -14,6 +14,7 @@ import * as Stream from "effect/Stream"
 import { fingerprint } from "../invariants/Trace.js"
 import { keyOf } from "../invariants/trace/TraceInvariant.js"
 import type { Fault } from "../network/Fault.js"
+import * as ScriptedServer from "../memory/ScriptedServer.js"
 import * as ReferenceModel from "../reference/ReferenceModel.js"
 import type { ClientPlan, WatchState } from "../simulation/Plan.js"
 import { contentOf } from "../simulation/ResourceSpec.js"
@@ -36,6 +37,14 @@ const watchableTypes = (): ((typeUrl: string) => WatchableType.WatchableType<str
     return type
   }
 }
+
+/** Loads what a client loads when it is first asked for virtual hosts or scopes, so that no module is loaded once time runs. */
+export const loadModules = Effect.gen(function* () {
+  const bootstrap = Bootstrap.make({ servers: ["nowhere"], node: { id: "nobody" } })
+  const client = yield* XdsClient.make({ bootstrap, protocol: "Incremental" })
+  yield* client.virtualHosts("none")
+  yield* client.scopedRoutes({ name: "none" })
+}).pipe(Effect.scoped, Effect.ignore, Effect.provide(ScriptedServer.layer))
 
 interface RunningClient {
   readonly plan: ClientPlan

@@ -13,7 +13,7 @@ import {
   DiscoveryResponseSchema,
   ResourceSchema
 } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
-import type { ServerTransport, Status } from "@effect-xds/transport"
+import { type ServerTransport, Status } from "@effect-xds/transport"
 import { Deferred, Effect, Exit, Mailbox } from "effect"
 import { MemoryTransport } from "./MemoryTransport.js"
 
@@ -40,7 +40,7 @@ export interface Received {
  */
 export interface Client {
   readonly send: (request: Request.Request) => void
-  /** The next response, as soon as there is one. Fails with the status if the server ended the stream. */
+  /** The next response, as soon as there is one. Fails with the status if the stream ended; `CANCELLED` if the client ended it. */
   readonly receive: Effect.Effect<Received, Status.Status>
   /** Number of responses that were sent and not received yet. */
   readonly unread: () => number
@@ -48,7 +48,7 @@ export interface Client {
   readonly grant: (responses?: number) => void
   /** Ends the stream from the client's side. */
   readonly end: (reason?: string) => void
-  /** The status with which the server ends the stream. */
+  /** The status with which the stream ends. */
   readonly ended: Effect.Effect<Status.Status>
 }
 
@@ -97,6 +97,10 @@ export const open = (options: OpenOptions = {}): Effect.Effect<Client, never, Me
     const peer = { address: "memory", identity: undefined, ...options.peer }
     const inbox = yield* Mailbox.make<Received, Status.Status>()
     const ended = yield* Deferred.make<Status.Status>()
+    const over = (status: Status.Status): void => {
+      inbox.unsafeDone(Exit.fail(status))
+      Deferred.unsafeDone(ended, Effect.succeed(status))
+    }
     let credit = options.credit ?? Number.POSITIVE_INFINITY
     const link = transport.open(
       { peer, method, headers: options.headers ?? {} },
@@ -107,8 +111,7 @@ export const open = (options: OpenOptions = {}): Effect.Effect<Client, never, Me
           return --credit > 0
         },
         onEnd: (status) => {
-          inbox.unsafeDone(Exit.fail(status))
-          Deferred.unsafeDone(ended, Effect.succeed(status))
+          over(status)
         }
       }
     )
@@ -122,7 +125,10 @@ export const open = (options: OpenOptions = {}): Effect.Effect<Client, never, Me
         credit += responses
         if (blocked) link.grant()
       },
-      end: (reason = "the client went away") => link.end(reason),
+      end: (reason = "the client went away") => {
+        link.end(reason)
+        over(Status.make("CANCELLED", reason))
+      },
       ended: Deferred.await(ended)
     }
   })

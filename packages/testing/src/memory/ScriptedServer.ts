@@ -81,6 +81,7 @@ const makeStream = (
         if (state !== "opening") return
         state = "open"
         handler.onOpen()
+        deliver()
       },
       send,
       respond: (response, nonce) => send(Response.encode(response, nonce)),

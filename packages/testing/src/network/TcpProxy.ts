@@ -33,6 +33,35 @@ export interface TcpProxy {
   readonly delay: (millis: number) => void
 }
 
+/** Does one thing after the other, each after the delay of the moment in which it was added. */
+const delayed = (delay: () => number) => {
+  const queue: Array<{ readonly due: number; readonly act: () => void }> = []
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const run = (): void => {
+    timer = undefined
+    for (let [first] = queue; first !== undefined; [first] = queue) {
+      const left = first.due - performance.now()
+      if (left > 0) {
+        timer = setTimeout(run, Math.ceil(left))
+        return
+      }
+      queue.shift()
+      first.act()
+    }
+  }
+  return {
+    add: (act: () => void): void => {
+      if (delay() === 0 && queue.length === 0) return act()
+      queue.push({ due: performance.now() + delay(), act })
+      timer ??= setTimeout(run, delay())
+    },
+    end: (): void => {
+      clearTimeout(timer)
+      queue.length = 0
+    }
+  }
+}
+
 /**
  * Listens on a port of its own, until the scope closes.
  *
@@ -45,20 +74,28 @@ export const make = (to: number): Effect.Effect<TcpProxy, never, Scope.Scope> =>
     let state: State = "open"
     let wait = 0
     const pipe = (from: Socket, into: Socket): void => {
-      from.on("data", (chunk: Buffer) => {
-        // Timers of one duration keep their order.
-        if (wait === 0) into.write(chunk)
-        else setTimeout(() => into.writable && into.write(chunk), wait)
-      })
+      const inOrder = delayed(() => wait)
+      from.on("data", (chunk: Buffer) =>
+        inOrder.add(() => {
+          if (!into.writable || into.write(chunk)) return
+          from.pause()
+          into.once("drain", () => {
+            if (state !== "silent") from.resume()
+          })
+        })
+      )
+      from.on("end", () => inOrder.add(() => into.end()))
       from.on("error", () => undefined)
-      from.on("close", () => {
+      from.on("close", (isReset) => {
         sockets.delete(from)
-        into.destroy()
+        if (isReset) inOrder.add(() => into.resetAndDestroy())
       })
+      into.on("close", inOrder.end)
     }
-    const server = createServer((near) => {
+    // One side may say that it ends, and read on.
+    const server = createServer({ allowHalfOpen: true }, (near) => {
       if (state === "refusing") return void near.resetAndDestroy()
-      const far = connect(to, "127.0.0.1")
+      const far = connect({ port: to, host: "127.0.0.1", allowHalfOpen: true })
       for (const socket of [near, far]) {
         socket.setNoDelay(true)
         sockets.add(socket)

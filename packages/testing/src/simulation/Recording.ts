@@ -9,11 +9,12 @@
 import * as ChangeLog from "@effect-xds/core/resource/ChangeLog"
 import * as Cursor from "@effect-xds/core/resource/Cursor"
 import * as Difference from "@effect-xds/core/resource/Difference"
-import type { Resource } from "@effect-xds/core/resource/Resource"
+import type { Resource, ResourceError, Variant } from "@effect-xds/core/resource/Resource"
 import * as Resources from "@effect-xds/core/resource/Resource"
 import type { ResourceGroup } from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceGroups from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
+import * as Variants from "@effect-xds/core/resource/Variants"
 import type { StreamOptions } from "@effect-xds/core/server/FanOut"
 import { FanOut } from "@effect-xds/core/server/FanOut"
 import type { Some } from "@effect-xds/core/server/GroupStream"
@@ -40,6 +41,10 @@ export interface RecordedResource {
   /** Milliseconds. */
   readonly ttl: number | undefined
   readonly value: Uint8Array
+  /** In place of the content: its variants (TP2). Absent: it has none. */
+  readonly variants?: ReadonlyArray<Variants.Input>
+  /** In place of the content: why it cannot be given (TP3). Absent: it can. */
+  readonly error?: ResourceError
 }
 
 /**
@@ -92,14 +97,30 @@ export type Entry =
       readonly outcome: string
     }
 
-const recorded = ({ aliases, name, ttl, typeUrl, value, version }: Resource): RecordedResource => ({
+const recorded = ({ aliases, error, name, ttl, typeUrl, value, variants, version }: Resource): RecordedResource => ({
   typeUrl,
   name,
   aliases,
   version,
   ttl,
-  value
+  value,
+  ...(variants && { variants: variants.map(inputOf) }),
+  ...(error && { error })
 })
+
+/** What a variant was made of. Without a label its versions differ. */
+const inputOf = ({ constrained, constraints, plain }: Variant): Variants.Input => ({
+  constraints,
+  value: plain.value,
+  ttl: plain.ttl,
+  version: constrained.version === plain.version ? plain.version : undefined
+})
+
+const resourceOf = (resource: RecordedResource): Either.Either<Resource, Resources.InvalidResource> => {
+  if (resource.error !== undefined) return Resources.unavailable(resource, resource.error)
+  if (resource.variants !== undefined) return Variants.make(resource, resource.variants)
+  return Resources.make(resource)
+}
 
 const versionsOf = (sets: Iterable<ResourceSet.ResourceSet>): Readonly<Record<string, string>> =>
   Object.fromEntries(Array.from(sets, ({ typeUrl, version }) => [typeUrl, version]))
@@ -140,7 +161,7 @@ const changeOf = (before: ResourceGroup, after: ResourceGroup): RecordedChange =
 }
 
 const after = (before: ResourceGroup, { remove, upsert, versions }: RecordedChange): ResourceGroup => {
-  const resources = upsert.map((resource) => Either.getOrThrow(Resources.make(resource)))
+  const resources = upsert.map((resource) => Either.getOrThrow(resourceOf(resource)))
   return Either.getOrThrow(ResourceGroups.update(before, { upsert: resources, remove, versions }))
 }
 

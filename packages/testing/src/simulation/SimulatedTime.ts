@@ -195,6 +195,12 @@ class Timers {
   }
 }
 
+/**
+ * Steps until others have their turn, such as the timeouts of a runner of tests, which an endless loop would keep waiting for all of
+ * its steps. Steps and not milliseconds, so that a run depends on its seed alone.
+ */
+const stepsAtOnce = 1_000
+
 class SimulatedClock implements HostClock {
   readonly [Clock.ClockTypeId]: Clock.ClockTypeId = Clock.ClockTypeId
   /** Milliseconds by which the wall clock and the monotonic clock are ahead. */
@@ -407,8 +413,9 @@ export const run =
         let waitedSince: number | undefined
         const turn = (): void => {
           if (isAbandoned) return
+          const end = Math.min(machine.steps + stepsAtOnce, grace?.steps ?? limits.steps)
           try {
-            machine.drain(() => isDone() || machine.steps >= (grace?.steps ?? limits.steps))
+            machine.drain(() => isDone() || machine.steps >= end)
           } catch (cause) {
             exit ??= Exit.failCause(Cause.die(cause))
             return finish()

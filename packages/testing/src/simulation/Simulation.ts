@@ -205,7 +205,9 @@ export const run = (plan: Plan): Effect.Effect<Run, SimulationError> =>
     const simulation = simulate(plan, limits, (of) => {
       trace = of
     })
-    return Effect.zipRight(SimulatedServers.loadTypes, SimulatedTime.run({ seed, limits })(simulation)).pipe(
+    return SimulatedServers.loadTypes.pipe(
+      Effect.zipRight(SimulatedClients.loadModules),
+      Effect.zipRight(SimulatedTime.run({ seed, limits })(simulation)),
       Effect.catchTag("SimulationAborted", (error) =>
         Effect.fail(
           new SimulationError({ reason: error.reason, seed, detail: error.message, lastEvents: tail(trace()) })
