@@ -10345,5 +10345,54 @@ export const mutations = [
     line: "  ...(error && { error })\n",
     becomes: "",
     by: "packages/testing/test/Recording.test.ts"
+  },
+  {
+    fault: "a certificate that does not fit its key replaces one that does",
+    file: "packages/connect-xds/src/internal/Secrets.ts",
+    line: "          if (fault !== undefined) return Effect.fail({ message: `${source}: ${fault}` })\n",
+    becomes: "",
+    by: "packages/connect-xds/test/tls.test.ts"
+  },
+  {
+    fault: "each connection with TLS has a context of its own",
+    file: "packages/connect-xds/src/internal/Secrets.ts",
+    line: "              roots.contexts.set(tls.identity, { identity, context })\n",
+    becomes: "",
+    by: "packages/connect-xds/test/tls.test.ts"
+  },
+  {
+    fault: "addresses of certificates are compared in the form in which Node gives them",
+    file: "packages/connect-xds/src/internal/UpstreamTls.ts",
+    line: 'kind === "IP Address" ? shortAddress(text) : text',
+    becomes: "text",
+    by: "packages/connect-xds/test/certificateNames.test.ts"
+  },
+  {
+    fault: "a directory's name in a certificate is one of the server",
+    file: "packages/connect-xds/src/internal/UpstreamTls.ts",
+    line: "    if (!isKind(kind)) continue\n",
+    becomes: "    if (kind === undefined) continue\n",
+    by: "packages/connect-xds/test/certificateNames.test.ts"
+  },
+  {
+    fault: "a dot at the end of a name in a certificate counts",
+    file: "packages/connect-xds/src/internal/UpstreamTls.ts",
+    line: 'name.toLowerCase().replace(/\\.$/, "")',
+    becomes: "name.toLowerCase()",
+    by: "packages/connect-xds/test/certificateNames.test.ts"
+  },
+  {
+    fault: "a ring of minimum size 0 has no entries",
+    file: "packages/routing/src/PolicyRegistry.ts",
+    line: "min === undefined || min === 0 ? 1_024 : min",
+    becomes: "min ?? 1_024",
+    by: "packages/routing/test/resources.vectors.test.ts"
+  },
+  {
+    fault: "a ring may have a size that is no whole number",
+    file: "packages/routing/src/PolicyRegistry.ts",
+    line: "!Number.isSafeInteger(size) || size < 0",
+    becomes: "size > maxRing",
+    by: "packages/routing/test/resources.vectors.test.ts"
   }
 ]

@@ -42,8 +42,8 @@ import * as Target from "./Target.js"
  */
 export interface Options {
   /**
-   * The bootstrap of the client: templates of listeners' names and authorities for targets, and whether its servers are
-   * trusted. Default: a target is the name of its listener.
+   * The bootstrap of the client: templates of listeners' names and authorities for targets. Default: a target is the name of its
+   * listener.
    */
   readonly bootstrap?: Bootstrap | undefined
   /**

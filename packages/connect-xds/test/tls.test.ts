@@ -14,9 +14,13 @@ import { describe, expect, it } from "@effect/vitest"
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { syncBuiltinESMExports } from "node:module"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import tlsOfNode from "node:tls"
+import { vi } from "vitest"
 import * as Mesh from "./Mesh.js"
 
 const { checker, failure, portOf } = Mesh
@@ -101,6 +105,54 @@ describe("TLS to endpoints", () => {
       expect(calls).toBeGreaterThan(20)
       expect(old.seen.length + young.seen.length).toBe(calls + 1)
     }).pipe(Effect.provide(Mesh.mesh))
+  )
+
+  it.scopedLive(
+    "a key that is not the certificate's does not replace a pair that fits; connections share a context",
+    () =>
+      Effect.gen(function* () {
+        const said: Array<string> = []
+        const logger = Logger.make(({ message }) => said.push(String(message)))
+        const program = Effect.gen(function* () {
+          const mutual = yield* Certificates.mutual
+          const other = yield* Certificates.mutual
+          const backend = yield* Mesh.backend({ tls: { ...mutual.server, ca: mutual.authority.cert } })
+          const plane = yield* Mesh.ControlPlane
+          const shop = (client: Certificates.Certificate) => ({
+            ...Mesh.service("shop", backend.port),
+            clusters: [Mesh.cluster("shop", { transportSocket: bySds })],
+            secrets: secrets(mutual.authority.cert, client)
+          })
+          const made = vi.spyOn(tlsOfNode, "createSecureContext")
+          syncBuiltinESMExports()
+          yield* Effect.addFinalizer(() =>
+            Effect.sync(() => {
+              made.mockRestore()
+              syncBuiltinESMExports()
+            })
+          )
+          yield* plane.set(shop(mutual.client))
+          const client = yield* checker()
+          expect(yield* portOf(client)).toBe(backend.port)
+          // Of a socket of TLS the server hears no end: it counts all that there were.
+          const another = (count: number) =>
+            Effect.gen(function* () {
+              backend.goAway()
+              yield* Waiting.eventually(() => expect(backend.connections()).toBe(count))
+              expect(yield* portOf(client)).toBe(backend.port)
+            })
+          yield* another(2)
+          yield* another(3)
+          expect(made.mock.calls.filter(([options]) => options?.ca !== undefined)).toHaveLength(1)
+          yield* plane.set(shop({ cert: mutual.client.cert, key: other.client.key }))
+          yield* Waiting.found("a warning", () => said.find((line) => line.startsWith("sds identity: ")))
+          yield* another(4)
+        })
+        yield* Effect.provide(program, Mesh.loud().pipe(Layer.provide(Logger.replace(Logger.defaultLogger, logger))))
+        expect(said.filter((line) => line.startsWith("sds identity: "))).toEqual([
+          "sds identity: the certificate and the key cannot be read, or do not fit together; the last ones stay in use"
+        ])
+      })
   )
 
   it.scopedLive("HTTP/1.1 where the server chooses that, and h2 where it can, for the Connect protocol (ALPN)", () =>

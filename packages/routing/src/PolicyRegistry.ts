@@ -153,12 +153,15 @@ const numberOf = (json: Json | undefined): number | undefined => (typeof json ==
 const maxRing = 8_388_608
 
 /**
- * `ring_hash` with these sizes, if they are valid.
+ * `ring_hash` with these sizes, if they are valid. 0, or none: the default.
  *
  * @since 0.1.0
  */
 export const ringHash = (min: number | undefined, max: number | undefined): Either.Either<Configured, string> => {
-  const [least, most] = [min ?? 1_024, max ?? maxRing]
+  // ★ 0 is the default, as in grpc-go: a ring without entries would let every call wait.
+  const [least, most] = [min === undefined || min === 0 ? 1_024 : min, max === undefined || max === 0 ? maxRing : max]
+  const odd = [least, most].find((size) => !Number.isSafeInteger(size) || size < 0)
+  if (odd !== undefined) return Either.left(`the size of the ring is ${odd}; it must be a whole number`)
   if (least > maxRing || most > maxRing) return Either.left(`the size of the ring is over ${maxRing}`)
   if (least > most) return Either.left(`the minimum size of the ring, ${least}, is over its maximum, ${most}`)
   return Either.right(RingHash.policy.with({ minRingSize: least, maxRingSize: most }))
@@ -169,10 +172,14 @@ export const ringHash = (min: number | undefined, max: number | undefined): Eith
  *
  * @since 0.1.0
  */
-export const leastRequest = (choiceCount: number | undefined): Either.Either<Configured, string> =>
-  choiceCount !== undefined && choiceCount < 2
+export const leastRequest = (choiceCount: number | undefined): Either.Either<Configured, string> => {
+  if (choiceCount !== undefined && !Number.isSafeInteger(choiceCount)) {
+    return Either.left(`choice_count is ${choiceCount}; it must be a whole number`)
+  }
+  return choiceCount !== undefined && choiceCount < 2
     ? Either.left(`choice_count is ${choiceCount}; it must be at least 2`)
     : Either.right(LeastRequest.policy.with({ choiceCount }))
+}
 
 const sizeOf = (size: bigint | undefined): number | undefined => (size === undefined ? undefined : Number(size))
 

@@ -260,6 +260,29 @@ describe("policies of a service config", () => {
     )
   })
 
+  it.each([
+    [
+      { ring_hash_experimental: { minRingSize: -1 } },
+      "ring_hash_experimental: the size of the ring is -1; it must be a whole number"
+    ],
+    [
+      { ring_hash_experimental: { maxRingSize: 2.5 } },
+      "ring_hash_experimental: the size of the ring is 2.5; it must be a whole number"
+    ],
+    [
+      { least_request_experimental: { choiceCount: NaN } },
+      "least_request_experimental: choice_count is NaN; it must be a whole number"
+    ]
+  ])("a number that is not whole: %j", (policy, what) => {
+    expect(parse([policy])).toEqual(Either.left(what))
+  })
+
+  it("★ a ring of size 0 has the size of the default: one without entries would let every call wait", () => {
+    const sizes = (value: Record<string, number>) =>
+      Either.getOrThrow(parse([{ ring_hash_experimental: value }])).config
+    expect(sizes({ minRingSize: 0, maxRingSize: 0 })).toEqual(sizes({}))
+  })
+
   it("the first that is known; none is", () => {
     const made = parse([{ acme: {} }, { round_robin: {} }])
     expect(Either.isRight(made) && made.right.policy.name).toBe("round_robin")

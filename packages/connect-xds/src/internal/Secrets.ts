@@ -15,16 +15,28 @@ import * as Option from "effect/Option"
 import * as RcMap from "effect/RcMap"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import type { ConnectionOptions } from "node:tls"
+import { X509Certificate } from "node:crypto"
+import type { ConnectionOptions, SecureContext } from "node:tls"
 import * as Tls from "node:tls"
 import type { Source, UpstreamTls } from "./UpstreamTls.js"
 import * as Upstream from "./UpstreamTls.js"
 
 interface Held {
   readonly ready: Effect.Latch
-  /** What it has last, as PEM. */
+  /** What it had last that can be used, as PEM. */
   certificates: CertificateProvider.Certificates | undefined
   problem: string
+  /**
+   * Of a source of authorities: the contexts with them, by what we show (`undefined`: nothing). A bundle of many authorities takes
+   * milliseconds to read, and each new connection needs a context.
+   */
+  readonly contexts: Map<Source | undefined, MadeContext>
+}
+
+/** A context, for as long as our certificate is the same. */
+interface MadeContext {
+  readonly identity: CertificateProvider.Certificates | undefined
+  readonly context: SecureContext
 }
 
 export interface Secrets {
@@ -42,44 +54,58 @@ export const make = (
   Effect.gen(function* () {
     const files = yield* Effect.serviceOption(fileSystem)
     const watch = (source: Source, held: Held): Effect.Effect<void> => {
-      const take = (certificates: CertificateProvider.Certificates): void => {
-        held.certificates = certificates
-        held.ready.unsafeOpen()
-      }
+      /** ★ What cannot be used does not replace what can: files are written one after the other. */
+      const take = (
+        certificates: CertificateProvider.Certificates
+      ): Effect.Effect<void, { readonly message: string }> =>
+        Effect.suspend(() => {
+          const fault = faultOf(certificates)
+          if (fault !== undefined) return Effect.fail({ message: `${source}: ${fault}` })
+          held.certificates = certificates
+          held.problem = ""
+          held.contexts.clear()
+          held.ready.unsafeOpen()
+          return Effect.void
+        })
       const [kind, name] = [source.slice(0, source.indexOf(" ")), source.slice(source.indexOf(" ") + 1)]
       const fail = (problem: string): void => {
         held.problem = problem
         // ★ What is held stays in use.
         held.ready.unsafeOpen()
       }
+      const refuse = ({ message }: { readonly message: string }) =>
+        Effect.suspend(() => {
+          const isKnown = held.problem === message
+          fail(message)
+          if (isKnown || held.certificates === undefined) return Effect.void
+          return Effect.logWarning(`${message}; the last ones stay in use`)
+        })
       if (kind === "sds") {
         return Stream.runForEach(client.watch(SecretSchema, name), (event) =>
-          Effect.sync(() => {
-            if (event._tag === "Updated") take(ofSecret(event.value))
-            else if (event._tag === "DoesNotExist" || event._tag === "Error") {
-              fail(`secret ${JSON.stringify(name)}: ${event.error.message}`)
-            }
-          })
+          event._tag === "Updated"
+            ? Effect.catchAll(take(ofSecret(event.value)), refuse)
+            : Effect.sync(() => {
+                if (event._tag === "DoesNotExist" || event._tag === "Error") {
+                  fail(`secret ${JSON.stringify(name)}: ${event.error.message}`)
+                }
+              })
         ).pipe(Effect.catchAll(({ message }) => Effect.sync(() => fail(message))))
       }
       const watcher = providers.get(name)
       if (watcher === undefined) return Effect.sync(() => fail(`the bootstrap has no certificate provider ${name}`))
       if (Option.isNone(files)) return Effect.sync(() => fail("there is no FileSystem; provide NodeContext.layer"))
-      return Stream.runForEach(CertificateProvider.watch(watcher), (each) => Effect.sync(() => take(each))).pipe(
+      // Files that cannot be used are read again soon: they may have been between two writes.
+      return Stream.runForEach(CertificateProvider.watch(watcher), take).pipe(
         Effect.provideService(fileSystem, files.value),
-        Effect.catchAll(({ message }) =>
-          Effect.zipRight(
-            Effect.sync(() => fail(message)),
-            Effect.sleep("5 seconds")
-          )
-        ),
+        Effect.catchAll((error) => Effect.zipRight(refuse(error), Effect.sleep("5 seconds"))),
         Effect.forever
       )
     }
     const sources = yield* RcMap.make({
       lookup: (source: Source) =>
         Effect.gen(function* () {
-          const held: Held = { ready: Effect.unsafeMakeLatch(false), certificates: undefined, problem: "" }
+          const ready = Effect.unsafeMakeLatch(false)
+          const held: Held = { ready, certificates: undefined, problem: "", contexts: new Map() }
           yield* Effect.forkScoped(watch(source, held))
           return held
         }),
@@ -89,25 +115,31 @@ export const make = (
       Effect.gen(function* () {
         const held = yield* RcMap.get(sources, source)
         yield* held.ready.await
-        return held.certificates ?? (yield* Effect.fail(held.problem))
+        return { contexts: held.contexts, certificates: held.certificates ?? (yield* Effect.fail(held.problem)) }
       })
     return {
       options: (tls, name) =>
         Effect.gen(function* () {
-          const { caCertificate } = yield* get(tls.roots)
+          const roots = yield* get(tls.roots)
+          const { caCertificate } = roots.certificates
           if (caCertificate === undefined) return yield* Effect.fail(`${tls.roots} has no certificate of an authority`)
-          const identity = tls.identity === undefined ? undefined : yield* get(tls.identity)
+          const identity = tls.identity === undefined ? undefined : (yield* get(tls.identity)).certificates
           const { certificate: cert, privateKey: key } = identity ?? {}
           if (identity !== undefined && (cert === undefined || key === undefined)) {
             return yield* Effect.fail(`${tls.identity} has no certificate with a key`)
           }
           const secureContext = yield* Effect.try({
-            try: () =>
-              Tls.createSecureContext({
+            try: () => {
+              const made = roots.contexts.get(tls.identity)
+              if (made !== undefined && made.identity === identity) return made.context
+              const context = Tls.createSecureContext({
                 ca: caCertificate,
                 minVersion: "TLSv1.2",
                 ...(cert === undefined || key === undefined ? {} : { cert, key })
-              }),
+              })
+              roots.contexts.set(tls.identity, { identity, context })
+              return context
+            },
             catch: () => `the certificates of ${tls.roots} or ${tls.identity ?? "nobody"} cannot be used`
           })
           const sni = tls.sni === "" ? name : tls.sni
@@ -125,6 +157,23 @@ export const make = (
         })
     }
   })
+
+/** Why certificates cannot be used; nothing of them is in it. */
+const faultOf = ({ caCertificate, certificate, privateKey }: CertificateProvider.Certificates): string | undefined => {
+  try {
+    if (caCertificate !== undefined) new X509Certificate(caCertificate)
+  } catch {
+    return "the certificates of authorities cannot be read"
+  }
+  try {
+    if (certificate !== undefined && privateKey !== undefined) {
+      Tls.createSecureContext({ cert: certificate, key: privateKey })
+    }
+  } catch {
+    return "the certificate and the key cannot be read, or do not fit together"
+  }
+  return undefined
+}
 
 const textOf = (source: DataSource | undefined): string | undefined => {
   switch (source?.specifier.case) {

@@ -15,6 +15,7 @@ import { UpstreamTlsContextSchema } from "@effect-xds/proto/envoy/extensions/tra
 import * as Reason from "@effect-xds/proto/Reason"
 import type { Cluster } from "@effect-xds/routing/Cluster"
 import * as Either from "effect/Either"
+import { isIPv6, SocketAddress } from "node:net"
 
 /** Where certificates come from: `provider NAME` or `sds NAME`. */
 export type Source = `${"provider" | "sds"} ${string}`
@@ -151,6 +152,10 @@ const ofSds = ({ name, sdsConfig }: SdsSecretConfig): Either.Either<Source, stri
     : Either.left(`common_tls_context: only ads and self are supported as the source of secret ${JSON.stringify(name)}`)
 }
 
+/** Other kinds, such as names of directories, are no names of a server. */
+const isKind = (kind: string | undefined): kind is NameKind =>
+  kind === "DNS" || kind === "URI" || kind === "IP Address" || kind === "email"
+
 const kinds: ReadonlyMap<SanType, NameKind> = new Map([
   [SanType.DNS, "DNS"],
   [SanType.URI, "URI"],
@@ -192,7 +197,9 @@ const namesOf = (
 export const accepts = (self: UpstreamTls, names: string): boolean => {
   if (self.names.length === 0) return true
   for (const [, kind, quoted, plain] of names.matchAll(/(?:^|, )([A-Za-z ]+):(?:("(?:[^"\\]|\\.)*")|([^,]*))/g)) {
-    const value = quoted === undefined ? (plain ?? "") : unquoted(quoted)
+    if (!isKind(kind)) continue
+    const text = quoted === undefined ? (plain ?? "") : unquoted(quoted)
+    const value = kind === "IP Address" ? shortAddress(text) : text
     if (
       self.names.some((name) => (name.kind === undefined || name.kind === kind) && holds(name.matcher, kind, value))
     ) {
@@ -207,11 +214,22 @@ const unquoted = (text: string): string => {
   return typeof parsed === "string" ? parsed : ""
 }
 
-/** ★ An exact name of DNS is compared as names of hosts are: whatever the case, and with `*` for the first label. */
-const holds = (matcher: StringMatcher.StringMatcher, kind: string | undefined, value: string): boolean => {
+/** Addresses are compared in their short form, `2001:db8::1`: Node gives `2001:DB8:0:0:0:0:0:1`, and people write the short one. */
+const shortAddress = (text: string): string =>
+  isIPv6(text) ? new SocketAddress({ address: text, family: "ipv6" }).address : text
+
+const hostName = (name: string): string => name.toLowerCase().replace(/\.$/, "")
+
+/**
+ * ★ An exact name of DNS is compared as names of hosts are: whatever the case, with or without a dot at the end, and with `*` for the
+ * first label.
+ */
+const holds = (matcher: StringMatcher.StringMatcher, kind: NameKind, value: string): boolean => {
   if (StringMatcher.matches(matcher, value)) return true
-  if (kind !== "DNS" || matcher._tag !== "Exact") return false
-  const wanted = matcher.pattern.toLowerCase()
-  const given = value.toLowerCase()
+  if (matcher._tag !== "Exact") return false
+  if (kind === "IP Address") return shortAddress(matcher.pattern) === value
+  if (kind !== "DNS") return false
+  const wanted = hostName(matcher.pattern)
+  const given = hostName(value)
   return given === wanted || (given.startsWith("*.") && wanted.slice(wanted.indexOf(".")) === given.slice(1))
 }
