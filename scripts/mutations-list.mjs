@@ -10394,5 +10394,47 @@ export const mutations = [
     line: "!Number.isSafeInteger(size) || size < 0",
     becomes: "size > maxRing",
     by: "packages/routing/test/resources.vectors.test.ts"
+  },
+  {
+    fault: "a reader of domains may give what is no text",
+    file: "packages/client/src/internal/HostDriver.ts",
+    line: "domains = textsOf(this.types.domainsOf(value))",
+    becomes: "domains = this.types.domainsOf(value)",
+    by: "packages/client/test/virtualHosts.test.ts"
+  },
+  {
+    fault: "a request without a host ends the requests of all others",
+    file: "packages/client/src/internal/HostDriver.ts",
+    line: '    if (typeof host !== "string") return onOutcome({ _tag: "NotFound" })\n',
+    becomes: "",
+    by: "packages/client/test/virtualHosts.test.ts"
+  },
+  {
+    fault: "a route configuration that was rejected is waited for, and nobody is told why",
+    file: "packages/client/src/internal/HostDriver.ts",
+    line: "if (isFinal(error)) this.unusable(error.message)\n      else ",
+    becomes: "",
+    by: "packages/client/test/virtualHosts.test.ts"
+  },
+  {
+    fault: "why a route configuration has not come is not said",
+    file: "packages/core/src/client/VirtualHosts.ts",
+    line: "    this.why = reason\n",
+    becomes: "",
+    by: "packages/core/test/client/traces.test.ts"
+  },
+  {
+    fault: "a route configuration that is not there any more is used on",
+    file: "packages/core/src/client/VirtualHosts.ts",
+    line: "    this.exchange(undefined, [])\n",
+    becomes: "",
+    by: "packages/core/test/client/traces.test.ts"
+  },
+  {
+    fault: "a virtual host of which none is held any more is used on",
+    file: "packages/core/src/client/VirtualHosts.ts",
+    line: '    if (entry?.status !== "present") return\n    this.detach(name, entry)\n',
+    becomes: '    if (entry?.status !== "present") return\n',
+    by: "packages/core/test/client/traces.test.ts"
   }
 ]

@@ -1,12 +1,13 @@
 /** Virtual hosts on demand (VHDS), against a real server over gRPC. */
 import { create } from "@bufbuild/protobuf"
-import { WatchableType, XdsClientMetrics, type VirtualHosts } from "@effect-xds/client"
+import { Bootstrap, WatchableType, XdsClient, XdsClientMetrics, type VirtualHosts } from "@effect-xds/client"
 import { type RouteConfiguration, RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
 import { type VirtualHost, VirtualHostSchema } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import { Snapshot } from "@effect-xds/server"
 import { eventually } from "@effect-xds/testing/Waiting"
+import { ConnectClient } from "@effect-xds/transport-connect"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Metric, Option, Scope } from "effect"
+import { Context, Effect, Exit, Fiber, Layer, Metric, Option, Scope } from "effect"
 import { setup } from "./OnDemandWorld.js"
 
 const ads = { configSourceSpecifier: { case: "ads" as const, value: {} } }
@@ -24,6 +25,8 @@ const routes = (source: typeof ads | typeof self | typeof path, hosts: Readonly<
 const virtualHosts = (name: string, ...domains: ReadonlyArray<string>) => ({
   virtualHosts: [Snapshot.virtualHost("main", create(VirtualHostSchema, { name, domains: [...domains] }))]
 })
+
+const virtualHost = create(VirtualHostSchema, { name: "given" })
 
 /** What becomes of a request, in a word. */
 const outcome = (hosts: VirtualHosts.VirtualHosts<VirtualHost>, host: string, options?: VirtualHosts.FindOptions) =>
@@ -215,6 +218,68 @@ describe("virtual hosts on demand", () => {
       expect((yield* Effect.flip(hosts.find("bad.x"))).message).toContain("the reader of domains failed: not mine")
       expect(yield* outcome(hosts, "b.x")).toBe("main/b.x")
       expect((yield* Effect.flip(client.virtualHosts("main")))._tag).toBe("DecoderConflict")
+    })
+  )
+
+  it.scopedLive("readers that lie, and a request without a host, end nobody else's requests", () =>
+    Effect.gen(function* () {
+      const { client, store } = yield* setup({ routes: [routes(ads)] }, (host, store) =>
+        store.update("edge", { upsert: virtualHosts(host, host) })
+      )
+      /** What a program in JavaScript may give. */
+      const isText = (value: unknown): value is string => value !== Infinity
+      const isTexts = (value: unknown): value is ReadonlyArray<string> => value !== Infinity
+      const nothing: unknown = undefined
+      const numbers: unknown = [1]
+      let isLying = false
+      const hosts = yield* client.virtualHosts("main", {
+        types: {
+          routeConfiguration: WatchableType.fromSchema(RouteConfigurationSchema, { rules: false }),
+          routesOf: ({ vhds }) => {
+            const given = isLying && isTexts(nothing) ? [{ name: "given", domains: nothing, value: virtualHost }] : []
+            return { vhds: vhds?.configSource, virtualHosts: given }
+          },
+          virtualHost: WatchableType.fromSchema(VirtualHostSchema, { rules: false }),
+          domainsOf: ({ domains }) => (domains.includes("bad.x") && isTexts(numbers) ? numbers : domains)
+        }
+      })
+      expect(yield* outcome(hosts, "a.x")).toBe("main/a.x")
+      expect((yield* Effect.flip(hosts.find("bad.x"))).message).toContain(
+        "the reader of domains failed: it gives something that is no list of texts"
+      )
+      if (isText(nothing)) expect(yield* outcome(hosts, nothing)).toBe("VirtualHostNotFound")
+      expect(yield* outcome(hosts, "b.x")).toBe("main/b.x")
+      expect(yield* outcome(hosts, "a.x")).toBe("main/a.x")
+      isLying = true
+      yield* store.update("edge", { upsert: { routes: [routes(ads, { any: "any.x" })] } })
+      yield* eventually(
+        Effect.map(Effect.flip(hosts.find("a.x")), ({ message }) =>
+          expect(message).toContain("the reader of route configurations failed: it gives something that is no list")
+        )
+      )
+    })
+  )
+
+  it.scopedLive("a route configuration that is rejected is told at once, and why", () =>
+    Effect.gen(function* () {
+      const { client } = yield* setup({
+        routes: [create(RouteConfigurationSchema, { name: "main", virtualHosts: [{ name: "x", domains: [] }] })]
+      })
+      const hosts = yield* client.virtualHosts("main", { timeout: "1 hour" })
+      expect((yield* Effect.flip(hosts.find("a.x"))).message).toContain("virtual_hosts[0].domains")
+    })
+  )
+
+  it.scopedLive("a server that cannot be reached is why a route configuration has not come", () =>
+    Effect.gen(function* () {
+      const bootstrap = Bootstrap.make({ servers: ["127.0.0.1:1"], node: { id: "c1", cluster: "edge" } })
+      const context = yield* Layer.build(
+        XdsClient.layer({ bootstrap, protocol: "Incremental" }).pipe(Layer.provide(ConnectClient.layer()))
+      )
+      const hosts = yield* Context.get(context, XdsClient.XdsClient).virtualHosts("main", { timeout: "500 millis" })
+      expect((yield* Effect.flip(hosts.find("a.x"))).message).toMatch(
+        /RouteConfiguration "main" has not come in time: .*ECONNREFUSED/
+      )
     })
   )
 })

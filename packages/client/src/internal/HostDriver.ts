@@ -29,6 +29,17 @@ const problemOf = ({ configSourceSpecifier: { case: kind } }: ConfigSource, prot
   return protocol === "Incremental" ? undefined : "VHDS is incremental only; make the client with protocol Incremental"
 }
 
+/** Whether waiting is of no use: another resource must come. */
+const isFinal = ({ code }: { readonly code: number }): boolean =>
+  code === INVALID_ARGUMENT || code === FAILED_PRECONDITION
+
+/** What a reader of the program gives, if it is what its type says: the core takes nothing else. */
+const textsOf = (texts: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const given: unknown = texts
+  if (Array.isArray(given) && given.every((text: unknown) => typeof text === "string")) return texts
+  throw new Error("it gives something that is no list of texts")
+}
+
 export class HostDriver<R, A> {
   private state: CoreVirtualHosts.VirtualHosts<A>
   private readonly inputs: Array<CoreVirtualHosts.Input<A>> = []
@@ -77,6 +88,8 @@ export class HostDriver<R, A> {
     onOutcome: (outcome: CoreVirtualHosts.Outcome<A>) => void
   ): void {
     if (this.closed) return onOutcome(closed)
+    // A program in JavaScript may have a request without a host.
+    if (typeof host !== "string") return onOutcome({ _tag: "NotFound" })
     this.requests.set(request, onOutcome)
     this.run({ _tag: "Request", request, host, until })
   }
@@ -110,14 +123,17 @@ export class HostDriver<R, A> {
     this.inputs.push(first)
     if (this.stepping) return
     this.stepping = true
-    for (let input = this.inputs.shift(); input !== undefined; input = this.inputs.shift()) {
-      const before = this.state.statistics
-      const [state, outputs] = CoreVirtualHosts.step(this.state, input, this.environment.now())
-      this.state = state
-      this.count(before)
-      for (const output of outputs) this.handle(output)
+    try {
+      for (let input = this.inputs.shift(); input !== undefined; input = this.inputs.shift()) {
+        const before = this.state.statistics
+        const [state, outputs] = CoreVirtualHosts.step(this.state, input, this.environment.now())
+        this.state = state
+        this.count(before)
+        for (const output of outputs) this.handle(output)
+      }
+    } finally {
+      this.stepping = false
     }
-    this.stepping = false
     this.environment.alarm(CoreVirtualHosts.deadline(this.state))
   }
 
@@ -162,41 +178,56 @@ export class HostDriver<R, A> {
     if (event._tag === "DoesNotExist") {
       return this.run({ _tag: "RouteConfiguration", vhds: undefined, virtualHosts: [] })
     }
-    if (event._tag === "Updated") this.onValue(event.value)
+    if (event._tag === "Updated") return this.onValue(event.value)
+    // ★ `Error`: none is held any more. `AmbientError`: what is held stays in use.
+    if (event._tag === "Error") {
+      const { error } = event
+      if (isFinal(error)) this.unusable(error.message)
+      else this.run({ _tag: "Withdrawn", reason: error.message })
+    }
   }
 
   private onValue(routeConfiguration: R): void {
+    let input: CoreVirtualHosts.Input<A>
     try {
       const { vhds, virtualHosts } = this.types.routesOf(routeConfiguration)
-      this.run({
+      input = {
         _tag: "RouteConfiguration",
         vhds: vhds && Buffer.from(toBinary(ConfigSourceSchema, vhds)).toString("hex"),
         unusable: vhds && problemOf(vhds, this.environment.protocol),
-        virtualHosts
-      })
+        virtualHosts: virtualHosts.map(({ domains, name, value }) => {
+          textsOf([name])
+          return { name, domains: textsOf(domains), value }
+        })
+      }
     } catch (cause) {
-      const unusable = `the reader of route configurations failed: ${Reason.of(cause)}`
-      this.run({ _tag: "RouteConfiguration", vhds: unusable, unusable, virtualHosts: [] })
+      return this.unusable(`the reader of route configurations failed: ${Reason.of(cause)}`)
     }
+    this.run(input)
+  }
+
+  /** Until another route configuration comes, nothing is found, and requests are told why. */
+  private unusable(reason: string): void {
+    this.run({ _tag: "RouteConfiguration", vhds: reason, unusable: reason, virtualHosts: [] })
   }
 
   private onVirtualHost(name: string, event: ResourceEvent<A>, ownName: string): void {
     switch (event._tag) {
       case "Updated": {
         const { value } = event
+        let domains: ReadonlyArray<string>
         try {
-          const domains = this.types.domainsOf(value)
-          return this.run({ _tag: "Arrived", name, virtualHost: { name: ownName, domains, value } })
+          domains = textsOf(this.types.domainsOf(value))
         } catch (cause) {
           return this.run({ _tag: "Rejected", name, reason: `the reader of domains failed: ${Reason.of(cause)}` })
         }
+        return this.run({ _tag: "Arrived", name, virtualHost: { name: ownName, domains, value } })
       }
       case "DoesNotExist":
         return this.run({ _tag: "Missing", name })
       case "Error": {
-        const { code, message: reason } = event.error
-        const isFinal = code === INVALID_ARGUMENT || code === FAILED_PRECONDITION
-        return this.run({ _tag: isFinal ? "Rejected" : "Unreachable", name, reason })
+        const { message: reason } = event.error
+        return this.run({ _tag: isFinal(event.error) ? "Rejected" : "Unreachable", name, reason })
       }
       case "AmbientError":
       case "Recovered":

@@ -126,12 +126,15 @@ export class ScopeDriver<S, R, A> {
     this.inputs.push(first)
     if (this.stepping) return
     this.stepping = true
-    for (let input = this.inputs.shift(); input !== undefined; input = this.inputs.shift()) {
-      const [state, outputs] = CoreScopedRoutes.step<R, A>(this.state, input, this.environment.now())
-      this.state = state
-      for (const output of outputs) this.handle(output)
+    try {
+      for (let input = this.inputs.shift(); input !== undefined; input = this.inputs.shift()) {
+        const [state, outputs] = CoreScopedRoutes.step<R, A>(this.state, input, this.environment.now())
+        this.state = state
+        for (const output of outputs) this.handle(output)
+      }
+    } finally {
+      this.stepping = false
     }
-    this.stepping = false
     this.environment.alarm(CoreScopedRoutes.deadline(this.state))
   }
 

@@ -328,13 +328,18 @@ class Draft<R, A> {
   /** Those that a table has are answered by it: it has the same deadline. */
   expire(): void {
     if (this.now < this.dueAt) return
-    this.dueAt = never
+    let next = never
     const why = this.reason === "" ? "" : `: ${this.reason}`
-    for (const [request, { table, until }] of this.inOrder()) {
+    const late: Array<number> = []
+    for (const [request, { table, until }] of this.waiting) {
       if (table !== undefined) continue
-      if (until > this.now) this.dueAt = Math.min(this.dueAt, until)
-      else this.answer(request, { _tag: "Unavailable", reason: `the scopes have not come in time${why}` })
+      if (until > this.now) next = Math.min(next, until)
+      else late.push(request)
     }
+    for (const request of late.sort((one, other) => one - other)) {
+      this.answer(request, { _tag: "Unavailable", reason: `the scopes have not come in time${why}` })
+    }
+    this.dueAt = next
   }
 
   private answer(request: number, outcome: Outcome<A>): void {

@@ -67,6 +67,10 @@ export type Input<A> =
       readonly unusable?: string | undefined
       readonly virtualHosts: ReadonlyArray<VirtualHost<A>>
     }
+  /**
+   * The route configuration is not there, and none is held any more. Requests wait for it, and say why if they wait in vain.
+   */
+  | { readonly _tag: "Withdrawn"; readonly reason: string }
   /** A request needs the virtual host of a host. No two that wait have one id. `until`: a shorter wait, in milliseconds. */
   | { readonly _tag: "Request"; readonly request: number; readonly host: string; readonly until?: number | undefined }
   /** A request that waits has ended. */
@@ -77,7 +81,7 @@ export type Input<A> =
   | { readonly _tag: "Missing"; readonly name: string }
   /** The resource was rejected, and none is held. */
   | { readonly _tag: "Rejected"; readonly name: string; readonly reason: string }
-  /** No server can be reached: requests wait on, and say why if they wait in vain. */
+  /** No server can be reached, or it has an error in its place; none is held. Requests wait on, and say why if they wait in vain. */
   | { readonly _tag: "Unreachable"; readonly name: string; readonly reason: string }
   | { readonly _tag: "Deadline" }
 
@@ -146,6 +150,8 @@ export interface VirtualHosts<out A> {
   readonly routeConfiguration: string
   /** Identity of the source; `undefined`: none; `waiting`: the route configuration has not come. */
   readonly source: { readonly vhds: string | undefined; readonly unusable: string | undefined } | "waiting"
+  /** Why the route configuration has not come. */
+  readonly delay: string
   readonly table: VirtualHostTable<A>
   readonly entries: HashMap.HashMap<string, Entry>
   readonly waiting: HashMap.HashMap<number, Waiter>
@@ -173,6 +179,7 @@ export const make = <A>(routeConfiguration: string, options: Partial<Options> = 
   options: { ...defaults, ...options },
   routeConfiguration,
   source: "waiting",
+  delay: "",
   table: Table.make(routeConfiguration),
   entries: HashMap.empty(),
   waiting: HashMap.empty(),
@@ -231,6 +238,9 @@ export const step = <A>(
     case "RouteConfiguration":
       draft.configure(input.vhds, input.unusable, input.virtualHosts)
       break
+    case "Withdrawn":
+      draft.withdraw(input.reason)
+      break
     case "Request":
       draft.request(input.request, input.host, Math.min(input.until ?? never, now + self.options.timeout))
       break
@@ -256,12 +266,15 @@ export const step = <A>(
 }
 
 const inOrder = (waiting: HashMap.HashMap<number, Waiter>): ReadonlyArray<readonly [number, Waiter]> =>
-  Array.from(waiting).sort(([one], [other]) => one - other)
+  Array.from(waiting).sort(byRequest)
+
+const byRequest = ([one]: readonly [number, Waiter], [other]: readonly [number, Waiter]): number => one - other
 
 /** The draft of one step. */
 class Draft<A> {
   readonly outputs: Array<Output<A>> = []
   private source: VirtualHosts<A>["source"]
+  private why: string
   private table: VirtualHostTable<A>
   private entries: HashMap.HashMap<string, Entry>
   private waiting: HashMap.HashMap<number, Waiter>
@@ -275,6 +288,7 @@ class Draft<A> {
     private readonly now: number
   ) {
     this.source = self.source
+    this.why = self.delay
     this.table = self.table
     this.entries = self.entries
     this.waiting = self.waiting
@@ -283,18 +297,32 @@ class Draft<A> {
   }
 
   end(): VirtualHosts<A> {
-    const { dueAt, empties, entries, idleAt, reloads, self, source, table, waiting } = this
+    const { dueAt, empties, entries, idleAt, reloads, self, source, table, waiting, why: delay } = this
     const { configReload, emptyUpdate } = self.statistics
     const statistics =
       reloads + empties === 0
         ? self.statistics
         : { configReload: configReload + reloads, emptyUpdate: emptyUpdate + empties }
-    return { ...self, source, table, entries, waiting, dueAt, idleAt, statistics }
+    return { ...self, source, delay, table, entries, waiting, dueAt, idleAt, statistics }
   }
 
   configure(vhds: string | undefined, unusable: string | undefined, virtualHosts: ReadonlyArray<VirtualHost<A>>): void {
-    const before = this.source
+    this.exchange(vhds, virtualHosts)
     this.source = { vhds, unusable }
+    this.why = ""
+    for (const [request, { name, until }] of inOrder(this.waiting)) this.route(request, name, until)
+  }
+
+  withdraw(reason: string): void {
+    this.why = reason
+    if (this.source === "waiting") return
+    this.exchange(undefined, [])
+    this.source = "waiting"
+  }
+
+  /** Exchanges the source of virtual hosts, and those that are given. */
+  private exchange(vhds: string | undefined, virtualHosts: ReadonlyArray<VirtualHost<A>>): void {
+    const before = this.source
     this.table = Table.withGiven(this.table, virtualHosts)
     const was = before === "waiting" ? undefined : before.vhds
     if (vhds !== undefined || was !== undefined) {
@@ -307,7 +335,6 @@ class Draft<A> {
       for (const name of Array.from(HashMap.keys(this.entries)).sort()) this.tell("Unwatch", name)
       this.entries = HashMap.empty()
     }
-    for (const [request, { name, until }] of inOrder(this.waiting)) this.route(request, name, until)
   }
 
   request(request: number, host: string, until: number): void {
@@ -353,16 +380,24 @@ class Draft<A> {
 
   delay(name: string, reason: string): void {
     const entry = this.entry(name)
-    if (entry?.status === "asked" || entry?.status === "overdue") this.put(name, { ...entry, reason })
+    if (entry?.status === "asked" || entry?.status === "overdue") return this.put(name, { ...entry, reason })
+    // ★ What is held no longer is not used: requests wait for what comes in its place.
+    if (entry?.status !== "present") return
+    this.detach(name, entry)
+    this.put(name, { ...entry, status: "asked", resource: "", reason, usedAt: this.now })
   }
 
   expire(): void {
     if (this.now >= this.dueAt) {
-      this.dueAt = never
-      for (const [request, { name, until }] of inOrder(this.waiting)) {
-        if (until <= this.now) this.giveUp(request, name)
-        else this.dueAt = Math.min(this.dueAt, until)
+      let next = never
+      const late: Array<readonly [number, Waiter]> = []
+      for (const waiting of this.waiting) {
+        const { until } = waiting[1]
+        if (until <= this.now) late.push(waiting)
+        else next = Math.min(next, until)
       }
+      for (const [request, { name }] of late.sort(byRequest)) this.giveUp(request, name)
+      this.dueAt = next
     }
     if (this.now < this.idleAt) return
     let next = never
@@ -460,7 +495,8 @@ class Draft<A> {
     const resource = `VirtualHost ${JSON.stringify(name)}`
     const routes = `RouteConfiguration ${JSON.stringify(this.self.routeConfiguration)}`
     const words = `${entry === undefined ? routes : resource} has not come in time`
-    const reason = entry === undefined || entry.reason === "" ? words : `${words}: ${entry.reason}`
+    const why = entry === undefined ? this.why : entry.reason
+    const reason = why === "" ? words : `${words}: ${why}`
     if (entry !== undefined) this.put(name, { ...entry, status: "overdue" })
     this.answer(request, name, { _tag: "Unavailable", reason })
   }

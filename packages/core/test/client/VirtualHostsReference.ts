@@ -66,6 +66,14 @@ export class Reference {
         for (const [request, { host, until }] of Array.from(this.waiting)) this.route(request, host, until)
         break
       }
+      case "Withdrawn":
+        if (this.vhds === "waiting") break
+        if (this.vhds !== undefined) this.out.push("Own ")
+        for (const name of this.names.keys()) this.out.push(`Unwatch ${name}`)
+        this.names.clear()
+        this.given = []
+        this.vhds = "waiting"
+        break
       case "Request":
         if (!this.waiting.has(input.request)) {
           this.route(input.request, input.host, Math.min(input.until ?? Infinity, now + this.timeout))
@@ -83,8 +91,12 @@ export class Reference {
       case "Rejected":
         this.settle(input.name, "rejected", undefined, input.reason)
         break
-      case "Unreachable":
+      case "Unreachable": {
+        // What was held is not used any more.
+        const name = this.names.get(input.name)
+        if (name?.status === "present") this.names.set(input.name, { status: "asked", host: undefined, reason: "" })
         break
+      }
       case "Deadline":
         for (const [request, { host, until }] of Array.from(this.waiting)) {
           if (until > now) continue

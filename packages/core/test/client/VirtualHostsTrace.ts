@@ -5,6 +5,7 @@
  *     vhds r timeout=5s max=2 waiting=9 idle=60s unknown=60s noPort     the start: the route configuration, options
  *     rds source=ads [rds=a.x,*.y]       the route configuration came: source of VHDS (`none`), virtual hosts with domains;
  *                                        `unusable=words`: why its source cannot be used
+ *     withdrawn "words"                  it is not there, and none is held any more
  *     request 1 a.x until=3s             a request for a host; `until` is a time
  *     requests 1-20 a.x
  *     cancel 1
@@ -120,6 +121,9 @@ export const play = (lines: ReadonlyArray<string>): ReadonlyArray<string> => {
         })
         break
       }
+      case "withdrawn":
+        step({ _tag: "Withdrawn", reason: one.replaceAll('"', "") })
+        break
       case "request": {
         const until = value("until")
         step({

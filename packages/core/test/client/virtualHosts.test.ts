@@ -93,6 +93,7 @@ describe("virtual hosts on demand, as the reference says", () => {
       weight: 1,
       arbitrary: fc.record({ _tag: fc.constant("Unreachable" as const), name, reason: fc.constant("words") })
     },
+    { weight: 1, arbitrary: fc.record({ _tag: fc.constant("Withdrawn" as const), reason: fc.constant("words") }) },
     {
       weight: 3,
       arbitrary: fc.record({
@@ -253,6 +254,8 @@ describe("virtual hosts on demand, every order of a few events", () => {
         { _tag: "Arrived", name: "r/b.x", virtualHost: wide },
         { _tag: "Missing", name: "r/a.x" },
         { _tag: "Rejected", name: "r/b.x", reason: "words" },
+        { _tag: "Unreachable", name: "r/a.x", reason: "words" },
+        { _tag: "Withdrawn", reason: "words" },
         { _tag: "Deadline" }
       ],
       7
