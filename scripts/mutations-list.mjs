@@ -862,10 +862,7 @@ const server = [
     file: "server/VirtualHostOpeners.ts",
     line: "const sent = NameSet.filter(self.sentOpeners, (name) => names.has(name))",
     becomes: "const sent = self.sentOpeners"
-  }
-]
-
-const client = [
+  },
   {
     fault: "client: a NACK advances the version",
     file: "client/ClientSubscription.ts",
@@ -1180,11 +1177,7 @@ const client = [
     file: "client/ReceivedResponse.ts",
     line: "names: other === key ? seen : came",
     becomes: "names: seen"
-  }
-]
-
-/** The client's driver and its parts. */
-const clientPackage = [
+  },
   {
     fault: "client: servers that differ in fail_on_data_errors share a stream",
     file: "packages/client/src/XdsClient.ts",
@@ -1220,11 +1213,7 @@ const clientPackage = [
     file: "packages/client/src/internal/Driver.ts",
     line: "this.unwritten.set(key, open)",
     becomes: 'this.run({ _tag: "Written", stream: key })'
-  }
-]
-
-/** What is handed in on the client's side, and fails. */
-const clientDefects = [
+  },
   {
     fault: "client: an event loop that never calls back stops every stream",
     file: "packages/client/src/XdsClient.ts",
@@ -1301,11 +1290,7 @@ const clientDefects = [
     by: "packages/client/test/defects.test.ts",
     line: "if (draft.serverLists.get(listName)?.servers.length === 0) {",
     becomes: "if (draft.serverLists.get(listName) === undefined) {"
-  }
-]
-
-/** When a client answers and reads: its watchers, and what it was given. */
-const flowControl = [
+  },
   {
     fault: "client: a response is answered while watchers are at work on it",
     file: "client/FlowControl.ts",
@@ -1373,11 +1358,7 @@ const flowControl = [
     file: "client/Client.ts",
     line: "if (known !== undefined) return Either.left(new DecoderConflict({ typeUrl: decoder.typeUrl }))",
     becomes: ""
-  }
-]
-
-/** The server's driver and its parts. */
-const serverPackage = [
+  },
   {
     fault: "what is put off until others had their turn is done at once where nobody else has anything to do",
     file: "packages/server/src/XdsServer.ts",
@@ -1408,11 +1389,7 @@ const serverPackage = [
     file: "server/InterestIndex.ts",
     line: "if (all.size === 0 && named.size === 0 && this.#types.get(typeUrl) === subscribers) this.#types.delete(typeUrl)",
     becomes: ""
-  }
-]
-
-/** Bounds, boundaries, order, and what is cleaned up, in the client. */
-const clientDetails = [
+  },
   {
     fault: "client: every delay is as long as the jitter makes it, never shorter",
     file: "client/Backoff.ts",
@@ -1466,11 +1443,7 @@ const clientDetails = [
     file: "packages/client/src/internal/Watcher.ts",
     line: "    this.#busy = true\n",
     becomes: ""
-  }
-]
-
-/** What is thin: HTTP, files, the allow list, the admin port, what a client is told before it begins. */
-const thinParts = [
+  },
   {
     fault: "two commas without anything in between are taken in a long text",
     file: "packages/transport-node/src/JsonParts.ts",
@@ -1897,11 +1870,7 @@ const thinParts = [
     line: "> 0\n}",
     becomes: "> -1\n}",
     by: "packages/transport-rest/test/Http.test.ts"
-  }
-]
-
-// Routing: what implementations of A28 and of the policies get wrong, and what its tests see.
-const routing = [
+  },
   {
     fault: "the star of a suffix may stand for nothing",
     file: "packages/routing/src/Domains.ts",
@@ -2336,11 +2305,7 @@ const routing = [
     line: 'singleRoute === "catchAll" && matchesAll(route)',
     becomes: 'singleRoute === "catchAll"',
     by: "packages/routing/test/serviceConfig.vectors.test.ts"
-  }
-]
-
-// Outlier detection: what its rules have marked as easily wrong.
-const discovery = [
+  },
   {
     fault: "hosts: one that is gone is waited for",
     file: "packages/discovery/src/HostSet.ts",
@@ -3131,10 +3096,7 @@ const discovery = [
     line: "Effect.sync(() => resolver.cancel())",
     becomes: "Effect.void",
     by: "packages/discovery-node/test/resolver.test.ts"
-  }
-]
-
-const checks = [
+  },
   {
     fault: "probes: the header that excludes counts on successes, too",
     file: "packages/discovery/src/ProbeAnswer.ts",
@@ -3400,11 +3362,7 @@ const checks = [
     line: "else this.sink(item)",
     becomes: "",
     by: "packages/discovery-node/test/healthChecker.test.ts"
-  }
-]
-
-/** What the streams of a group are given, and when; how they are served. */
-const fanOut = [
+  },
   {
     fault: "server: whatever a function says of a group is taken for what it should be",
     file: "packages/server/src/internal/Settings.ts",
@@ -3502,11 +3460,7 @@ const fanOut = [
     file: "server/FanOut.ts",
     line: "const slices = this.index(stream, ServerStreams.interests(state))",
     becomes: "const slices = undefined"
-  }
-]
-
-/** Where rules are asked: before resources are served, and before they are accepted. */
-const validating = [
+  },
   {
     fault: "validation: what breaks rules is served though it is to be refused",
     file: "packages/server/src/Validator.ts",
@@ -3653,11 +3607,7 @@ const validating = [
     by: "packages/client/test/XdsClient.test.ts",
     line: "{ rules: options.rules }",
     becomes: "{}"
-  }
-]
-
-/** The rules of messages. A judge sees most of these, too; here the tests that need none have to. */
-const validation = [
+  },
   {
     fault: "rules: a range whose upper bound is below its lower one is taken for an empty one",
     file: "packages/validate/src/internal/Range.ts",
@@ -3784,11 +3734,7 @@ const validation = [
     by: "packages/validate/test/Rules.test.ts",
     line: "if (type === undefined && !loaded.has(name) && TypeRegistry.has(name)) miss(name)",
     becomes: "if (type === undefined && TypeRegistry.has(name)) miss(name); if (loaded.has(name)) throw new Error()"
-  }
-]
-
-/** Resources made on demand: what waits for them, and who has them made. */
-const onDemand = [
+  },
   {
     fault: "on demand: a name that may be made is said not to exist at once",
     file: "server/Due.ts",
@@ -4040,11 +3986,7 @@ const onDemand = [
     by: "packages/server/test/onDemand.test.ts",
     line: "if (fanOut.group === undefined) return\n",
     becomes: ""
-  }
-]
-
-/** Envoy's v2 API. */
-const v2 = [
+  },
   {
     fault: "v2: a client of the other version is answered that there is nothing",
     file: "server/StreamRequest.ts",
@@ -4114,11 +4056,7 @@ const v2 = [
     by: "packages/transport-rest/test/v2.test.ts",
     line: "of ResourceType.ofAllApis) {",
     becomes: "of ResourceType.all) {"
-  }
-]
-
-/** The same, as the exploration sees it: in every state a watcher may be at work, leave, or never come back. */
-const exploredFlowControl = [
+  },
   {
     fault: "client, explored: a watcher that leaves is waited for",
     file: "client/FlowControl.ts",
@@ -4167,10 +4105,7 @@ const exploredFlowControl = [
     by: "packages/testing/test/ExplorationStateOfTheWorld.test.ts",
     line: 'if (output._tag === "Notify") for (const watcher of output.watchers) told.add(watcher)',
     becomes: 'if (output._tag === "Notify") for (const watcher of output.watchers.slice(1)) told.add(watcher)'
-  }
-]
-
-const groupRules = [
+  },
   {
     fault: "domains are compared with their case",
     file: "packages/validate/src/internal/group/Routes.ts",
@@ -4380,10 +4315,7 @@ const groupRules = [
     by: "packages/validate/test/GroupIndex.test.ts",
     line: "if (this.#forGrpc !== undefined && this.#isMoved) {",
     becomes: "if (this.#forGrpc !== undefined && this.#reached === undefined) {"
-  }
-]
-
-const virtualHosts = [
+  },
   {
     fault: "VHDS channel: the virtual host for other domains is used",
     file: "packages/routing/src/XdsConfig.ts",
@@ -4532,10 +4464,7 @@ const virtualHosts = [
     file: "client/VirtualHosts.ts",
     line: ".toLowerCase()",
     becomes: ""
-  }
-]
-
-const dynamicParameters = [
+  },
   {
     fault: "TP2: parameters without a constraint matter",
     file: "protocol/DynamicParameters.ts",
@@ -4710,10 +4639,7 @@ const dynamicParameters = [
     by: "packages/core/test/client/traces.test.ts",
     line: "const isSilent = !isLocated && !self.named && wildcard && !hasRequested",
     becomes: "const isSilent = !self.named && wildcard && !hasRequested"
-  }
-]
-
-const localityEndpoints = [
+  },
   {
     fault: "LEDS: with the assignment of a changed cluster its endpoints are not sent again",
     file: "server/Sending.ts",
@@ -4783,10 +4709,7 @@ const localityEndpoints = [
     by: "packages/core/test/client/wire.test.ts",
     line: "(bytes) => ResourceType.nameOfBytes(bytes, undefined, nameNumber)",
     becomes: "ResourceType.nameOfBytes"
-  }
-]
-
-const collections = [
+  },
   {
     fault: "collections: `*` covers deeper paths, too",
     file: "protocol/Collection.ts",
@@ -4898,11 +4821,7 @@ const collections = [
     file: "server/OnDemandNames.ts",
     line: "(Collection.isGlob(name) && CollectionIndex.isAny(set, name))",
     becomes: "Collection.isGlob(name)"
-  }
-]
-
-// The store and the server that ask group rules.
-const groupChecks = [
+  },
   {
     fault: "group checks: an index that a call left in the middle is used on",
     file: "packages/server/src/internal/GroupChecks.ts",
@@ -5021,11 +4940,7 @@ const groupChecks = [
     by: "packages/admin/test/AdminServer.test.ts",
     line: "...(stored?.broken !== undefined && { broken: wordsOf(stored.broken) })",
     becomes: "...(stored?.broken === undefined && {})"
-  }
-]
-
-/** What nobody should send. */
-const badInput = [
+  },
   {
     fault: "requests: a name that is not UTF-8 is read as another one",
     file: "wire/Request.ts",
@@ -5180,10 +5095,7 @@ const badInput = [
     by: "packages/server/test/layers.test.ts",
     line: "const above = new Set(node?.above)",
     becomes: "const above = new Set<Node>()"
-  }
-]
-
-const calls = [
+  },
   {
     fault: "on demand: a virtual host that is for other hosts is added",
     file: "packages/server/src/OnDemandHosts.ts",
@@ -5358,10 +5270,7 @@ const calls = [
     by: "packages/connect-xds/test/policies.test.ts",
     line: 'picker._tag === "Fail" && picker.status.reason === "NoEndpoint"',
     becomes: 'picker._tag === "Fail" && picker.status.reason === "Ejected"'
-  }
-]
-
-const clientCollections = [
+  },
   {
     fault: "client: watchers of a collection are not told of its members",
     file: "client/CachedType.ts",
@@ -5435,11 +5344,7 @@ const clientCollections = [
     by: "packages/testing/test/ExplorationStateOfTheWorld.test.ts",
     line: 'const isMany = name === "*" || Collection.isGlob(name)',
     becomes: 'const isMany = name === "*"'
-  }
-]
-
-/** A store in a database. */
-const inDatabase = [
+  },
   {
     fault: "a database that lost changes is followed",
     file: "packages/store-sql/src/internal/Replica.ts",
@@ -5561,10 +5466,7 @@ const inDatabase = [
     by: "packages/store-sql/test/sqlite.test.ts",
     line: "Effect.map(Clock.currentTimeNanos, (nanos) => Number(nanos) / 1e6)",
     becomes: "Clock.currentTimeMillis"
-  }
-]
-
-export const mutations = [
+  },
   {
     fault: "a resource that comes back before its removal is renewed without its body after its TTL",
     file: "server/Heartbeat.ts",
@@ -5635,16 +5537,6 @@ export const mutations = [
     line: "  if (parts !== undefined || options.ttl) return undefined\n  if (options.missingWait !== undefined) OnDemandNames.expire(self, now)\n",
     becomes: "  if (parts !== undefined || options.ttl) return undefined\n"
   },
-  ...v2,
-  ...server,
-  ...fanOut,
-  ...client,
-  ...clientPackage,
-  ...flowControl,
-  ...clientDefects,
-  ...clientDetails,
-  ...serverPackage,
-  ...thinParts,
   {
     fault: "incremental answers that wait are all kept",
     file: "client/ClientSubscription.ts",
@@ -6550,9 +6442,6 @@ export const mutations = [
     line: "return bytes + bytesPerUnit * units <= maxBytes",
     becomes: "return bytes <= maxBytes"
   },
-  ...routing,
-  ...discovery,
-  ...checks,
   {
     fault: "the time of a turn is counted from its first question only",
     file: "packages/transport-node/src/TimeSlices.ts",
@@ -7581,20 +7470,6 @@ export const mutations = [
     line: "first.push(name.slice(0, longestNamed))",
     becomes: "first.push(name)"
   },
-  ...dynamicParameters,
-  ...localityEndpoints,
-  ...collections,
-  ...clientCollections,
-  ...validation,
-  ...validating,
-  ...onDemand,
-  ...exploredFlowControl,
-  ...groupRules,
-  ...virtualHosts,
-  ...groupChecks,
-  ...badInput,
-  ...calls,
-  ...inDatabase,
   {
     fault: "large messages: a small piece of a large Struct is read at once",
     file: "packages/proto/src/internal/DecodeSteps.ts",
@@ -10436,5 +10311,144 @@ export const mutations = [
     line: '    if (entry?.status !== "present") return\n    this.detach(name, entry)\n',
     becomes: '    if (entry?.status !== "present") return\n',
     by: "packages/core/test/client/traces.test.ts"
+  },
+  {
+    fault: "calls: one that is made after its channel was closed waits for ever",
+    file: "packages/connect-xds/src/internal/ChannelDriver.ts",
+    line: '    if (this.isClosed) {\n      caller.onEnd(Status.unavailable("Resource", "the channel was closed"))\n      return id\n    }\n',
+    becomes: "",
+    by: "packages/connect-xds/test/transport.test.ts"
+  },
+  {
+    fault: "calls: one that is cut by the end of its channel sits out its pause before it ends",
+    file: "packages/connect-xds/src/internal/Call.ts",
+    line: "if (this.isOver || isCommitted || this.ended !== undefined || selected",
+    becomes: "if (this.isOver || isCommitted || this.wasGivenUp || selected",
+    by: "packages/connect-xds/test/transport.test.ts"
   }
+]
+
+const client = [
+]
+
+/** The client's driver and its parts. */
+const clientPackage = [
+]
+
+/** What is handed in on the client's side, and fails. */
+const clientDefects = [
+]
+
+/** When a client answers and reads: its watchers, and what it was given. */
+const flowControl = [
+]
+
+/** The server's driver and its parts. */
+const serverPackage = [
+]
+
+/** Bounds, boundaries, order, and what is cleaned up, in the client. */
+const clientDetails = [
+]
+
+/** What is thin: HTTP, files, the allow list, the admin port, what a client is told before it begins. */
+const thinParts = [
+]
+
+// Routing: what implementations of A28 and of the policies get wrong, and what its tests see.
+const routing = [
+]
+
+// Outlier detection: what its rules have marked as easily wrong.
+const discovery = [
+]
+
+const checks = [
+]
+
+/** What the streams of a group are given, and when; how they are served. */
+const fanOut = [
+]
+
+/** Where rules are asked: before resources are served, and before they are accepted. */
+const validating = [
+]
+
+/** The rules of messages. A judge sees most of these, too; here the tests that need none have to. */
+const validation = [
+]
+
+/** Resources made on demand: what waits for them, and who has them made. */
+const onDemand = [
+]
+
+/** Envoy's v2 API. */
+const v2 = [
+]
+
+/** The same, as the exploration sees it: in every state a watcher may be at work, leave, or never come back. */
+const exploredFlowControl = [
+]
+
+const groupRules = [
+]
+
+const virtualHosts = [
+]
+
+const dynamicParameters = [
+]
+
+const localityEndpoints = [
+]
+
+const collections = [
+]
+
+// The store and the server that ask group rules.
+const groupChecks = [
+]
+
+/** What nobody should send. */
+const badInput = [
+]
+
+const calls = [
+]
+
+const clientCollections = [
+]
+
+/** A store in a database. */
+const inDatabase = [
+]
+
+export const mutations = [
+  ...v2,
+  ...server,
+  ...fanOut,
+  ...client,
+  ...clientPackage,
+  ...flowControl,
+  ...clientDefects,
+  ...clientDetails,
+  ...serverPackage,
+  ...thinParts,
+  ...routing,
+  ...discovery,
+  ...checks,
+  ...dynamicParameters,
+  ...localityEndpoints,
+  ...collections,
+  ...clientCollections,
+  ...validation,
+  ...validating,
+  ...onDemand,
+  ...exploredFlowControl,
+  ...groupRules,
+  ...virtualHosts,
+  ...groupChecks,
+  ...badInput,
+  ...calls,
+  ...inDatabase,
 ]

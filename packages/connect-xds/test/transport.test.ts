@@ -1,6 +1,7 @@
 import type { CallOptions } from "@connectrpc/connect"
 import { Code, ConnectError, createClient } from "@connectrpc/connect"
 import { XdsChannels, XdsTransport } from "@effect-xds/connect-xds"
+import * as XdsHttpClient from "@effect-xds/connect-xds/XdsHttpClient"
 import { ServerReflection } from "@effect-xds/proto/grpc/reflection/v1/reflection"
 import { GrpcListener, Waiting } from "@effect-xds/testing"
 import { describe, expect, it } from "@effect/vitest"
@@ -348,6 +349,48 @@ describe("a Connect transport", () => {
       expect((yield* call).code).toBe(Code.Unavailable)
       expect(channel.driver.connections).toBe(0)
       yield* Waiting.eventually(() => expect(server.connections()).toBe(0))
+    }).pipe(Effect.provide(Mesh.mesh))
+  )
+
+  it.scopedLive("a call of a channel that is closed ends at once, whatever its kind", () =>
+    Effect.gen(function* () {
+      const server = yield* Mesh.backend()
+      const plane = yield* Mesh.ControlPlane
+      yield* plane.set(Mesh.service("shop", server.port))
+      const scope = yield* Scope.make()
+      const client = yield* Scope.extend(checker(), scope)
+      const http = yield* Scope.extend(XdsHttpClient.make({ target: "xds:///shop" }), scope)
+      yield* portOf(client)
+      yield* Scope.close(scope, Exit.void)
+      for (const call of [() => client.check({}), () => Mesh.all(client.watch({ service: "1" }))]) {
+        const error = yield* Effect.timeout(failure(call), "20 seconds")
+        expect([error.code, error.rawMessage]).toEqual([Code.Unavailable, "the channel was closed"])
+      }
+      const error = yield* Effect.timeout(Effect.flip(http.get("/items")), "20 seconds")
+      expect(String(error.cause)).toContain("the channel was closed")
+    }).pipe(Effect.provide(Mesh.mesh))
+  )
+
+  it.scopedLive("a call that is cut by the end of its channel is not tried again, and waits for nothing", () =>
+    Effect.gen(function* () {
+      const server = yield* Mesh.backend({ onCheck: () => new Promise(() => undefined) })
+      const plane = yield* Mesh.ControlPlane
+      const hours = { retryOn: "unavailable", retryBackOff: { baseInterval: { seconds: 1_000_000n } } }
+      const route: RouteInit = {
+        match: { pathSpecifier: { case: "prefix", value: "" } },
+        action: {
+          case: "route",
+          value: { clusterSpecifier: { case: "cluster", value: "shop" }, retryPolicy: { numRetries: 3, ...hours } }
+        }
+      }
+      yield* plane.set({ ...Mesh.service("shop", server.port), routes: [Mesh.routes("shop", ["shop"], route)] })
+      const scope = yield* Scope.make()
+      const client = yield* Scope.extend(checker(), scope)
+      const call = yield* Effect.fork(failure(() => client.check({})))
+      yield* Waiting.eventually(() => expect(server.seen).toHaveLength(1))
+      yield* Scope.close(scope, Exit.void)
+      const error = yield* Effect.timeout(Fiber.join(call), "20 seconds")
+      expect([error.code, error.rawMessage]).toEqual([Code.Unavailable, "the channel was closed"])
     }).pipe(Effect.provide(Mesh.mesh))
   )
 

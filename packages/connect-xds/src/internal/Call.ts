@@ -129,7 +129,8 @@ export class Call<C extends Connection = EndpointConnection> implements Caller<C
   /** Whether to make another attempt after this one, which is then to be placed; it waits for the time that is due. */
   async again({ code, isCommitted, isRefused, isUnsent, pushback }: Failure): Promise<boolean> {
     const selected = this.sent?.selected
-    if (this.isOver || isCommitted || this.wasGivenUp || selected === undefined) return false
+    // ★ Also where the channel was closed: else it would sit out its pause first.
+    if (this.isOver || isCommitted || this.ended !== undefined || selected === undefined) return false
     if ((isUnsent && this.unsent < maxUnsent) || (isRefused && !this.wasRefused)) {
       // It does not count (A6).
       if (isUnsent) this.unsent++

@@ -5,6 +5,7 @@
 import type { ServerConnection } from "@effect-xds/client/ServerConnection"
 import type { Cluster } from "@effect-xds/routing/Cluster"
 import type { CallStatus } from "@effect-xds/routing/CallStatus"
+import * as Status from "@effect-xds/routing/CallStatus"
 import type { CallCounters } from "@effect-xds/routing/CallCounters"
 import * as Channel from "@effect-xds/routing/Channel"
 import type { Selected } from "@effect-xds/routing/ConfigSelector"
@@ -115,9 +116,13 @@ export class ChannelDriver<C extends Connection> {
     return this.links.size + this.draining.size
   }
 
-  /** Begins a call. */
+  /** Begins a call. ★ Of a channel that is closed nothing comes any more: who called it is told at once. */
   call(asked: Channel.Asked, caller: Caller<C>): number {
     const id = ++this.ids
+    if (this.isClosed) {
+      caller.onEnd(Status.unavailable("Resource", "the channel was closed"))
+      return id
+    }
     this.callers.set(id, caller)
     this.give({ _tag: "Call", id, call: asked })
     if (this.callers.has(id) && this.selected(id) === undefined) this.unselected.add(id)
