@@ -9795,8 +9795,8 @@ const server = [
   {
     fault: "a channel in which something was thrown stands still",
     file: "packages/connect-xds/src/internal/ChannelDriver.ts",
-    line: "    } finally {\n      // Whatever is thrown ends what is done for one input, not the channel.\n      this.isStepping = false\n    }\n",
-    becomes: "    } catch (error) {\n      throw error\n    }\n    this.isStepping = false\n",
+    line: "    if (thrown !== undefined) throw thrown.error\n",
+    becomes: "    if (thrown === undefined) return\n    this.isStepping = true\n    throw thrown.error\n",
     by: "packages/connect-xds/test/ChannelDriver.test.ts"
   },
   {
@@ -10325,6 +10325,41 @@ const server = [
     line: "if (this.isOver || isCommitted || this.ended !== undefined || selected",
     becomes: "if (this.isOver || isCommitted || this.wasGivenUp || selected",
     by: "packages/connect-xds/test/transport.test.ts"
+  },
+  {
+    fault: "calls: one that is picked in the step in which its connection is drained is lost",
+    file: "packages/connect-xds/src/internal/ChannelDriver.ts",
+    line: "if (link === undefined) return this.retry(id, undefined)",
+    becomes: "if (link === undefined) return",
+    by: "packages/connect-xds/test/ChannelDriver.test.ts"
+  },
+  {
+    fault: "calls: one that throws where it is placed is never told",
+    file: "packages/connect-xds/src/internal/ChannelDriver.ts",
+    line: 'if (input._tag === "Call" || input._tag === "Retry") this.failCall(input.id, error)\n          else thrown',
+    becomes: "thrown",
+    by: "packages/connect-xds/test/ChannelDriver.test.ts"
+  },
+  {
+    fault: "a matcher of a header that no header can be called throws",
+    file: "packages/routing/src/CallHeaders.ts",
+    line: "  } catch {\n",
+    becomes: "  } catch (cause) {\n    if (cause instanceof TypeError) throw cause\n",
+    by: "packages/routing/test/routeTable.vectors.test.ts"
+  },
+  {
+    fault: "the cookie of sessions may have a name that no header can say",
+    file: "packages/routing/src/StatefulSession.ts",
+    line: "else if (!ProbeHeaders.isName(name)) {",
+    becomes: "else if (name === undefined) {",
+    by: "packages/routing/test/sessions.test.ts"
+  },
+  {
+    fault: "the cookie of sessions may have a path that no header can say",
+    file: "packages/routing/src/StatefulSession.ts",
+    line: "  if (!isPath(cookie.path)) {",
+    becomes: "  if (!isPath(name)) {",
+    by: "packages/routing/test/sessions.test.ts"
   }
 ]
 

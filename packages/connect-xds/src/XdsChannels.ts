@@ -204,7 +204,14 @@ export const make = (options: Options = {}): Effect.Effect<Service, never, XdsCl
                   watch: (kind, of) => {
                     const watcher: Resources.Watcher = {
                       again,
-                      tell: (news) => driver.news(news),
+                      tell: (news) => {
+                        try {
+                          driver.news(news)
+                        } catch (cause) {
+                          // ★ The watch goes on: what comes next may be used again.
+                          runFork(Effect.logError(`${kind} ${JSON.stringify(of)} cannot be used`, cause))
+                        }
+                      },
                       cut: (address) => driver.cut(address)
                     }
                     const fiber = runFork(resources.watch(kind, of, watcher))

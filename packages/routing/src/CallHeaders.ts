@@ -56,12 +56,19 @@ export const isHidden = (name: string): boolean =>
   name === "user-agent"
 
 /**
- * The value a matcher sees; `undefined` if the header is absent or hidden. ★ An empty value is there.
+ * The value a matcher sees; `undefined` if the header is absent or hidden, or no header can have the name. ★ An empty value is
+ * there.
  *
  * @param name in lower case
  * @since 0.1.0
  */
 export const see = (self: CallHeaders, name: string): string | undefined => {
   if (name === "content-type") return "application/grpc"
-  return isHidden(name) ? undefined : (self.get(name) ?? undefined)
+  if (isHidden(name)) return undefined
+  try {
+    return self.get(name) ?? undefined
+  } catch {
+    // A `Headers` throws where a name is none that a header can have, as `x y`. Routes may ask for it; Envoy takes them.
+    return undefined
+  }
 }

@@ -12,6 +12,7 @@
 import { fromBinary } from "@bufbuild/protobuf"
 import type { Any } from "@bufbuild/protobuf/wkt"
 import * as Milliseconds from "@effect-xds/discovery/Milliseconds"
+import * as ProbeHeaders from "@effect-xds/discovery/ProbeHeaders"
 import * as Reason from "@effect-xds/proto/Reason"
 import type { StatefulSession } from "@effect-xds/proto/envoy/extensions/filters/http/stateful_session/v3/stateful_session"
 import {
@@ -107,14 +108,26 @@ const settingsOf = ({ sessionState }: StatefulSession, path: string, errors: Col
     errors.add(`${at}.cookie`, "StatefulSession", "cookie is missing; it is required")
     return undefined
   }
-  if (cookie.name === "") errors.add(`${at}.cookie.name`, "StatefulSession", "the name is empty; name the cookie")
+  const before = errors.count
+  const { name } = cookie
+  if (name === "") errors.add(`${at}.cookie.name`, "StatefulSession", "the name is empty; name the cookie")
+  // ★ What `set-cookie` cannot say would fail each call that the server has answered.
+  else if (!ProbeHeaders.isName(name)) {
+    errors.add(`${at}.cookie.name`, "StatefulSession", `${JSON.stringify(name)} is not the name of a cookie`)
+  }
+  if (!isPath(cookie.path)) {
+    errors.add(`${at}.cookie.path`, "StatefulSession", `${JSON.stringify(cookie.path)} is not the path of a cookie`)
+  }
   const ttl = cookie.ttl === undefined ? 0 : Milliseconds.make(cookie.ttl)
   if (ttl === undefined || ttl < 0) {
     errors.add(`${at}.cookie.ttl`, "Duration", ttl === undefined ? "not a valid duration" : `is negative: ${ttl} ms`)
     return undefined
   }
-  return cookie.name === "" ? undefined : { cookie: cookie.name, path: cookie.path, ttl }
+  return errors.count > before ? undefined : { cookie: name, path: cookie.path, ttl }
 }
+
+/** RFC 6265, section 4.1.1. */
+const isPath = (text: string): boolean => /^[\x20-\x3a\x3c-\x7e]*$/.test(text)
 
 /** What was read of configurations, which stay as they are. */
 const known = new WeakMap<Any, { readonly settings: Settings | undefined }>()

@@ -177,6 +177,12 @@ describe("headers", () => {
     expect(sent([when(header("h", { case: "exactMatch", value: "a, b" }))], { ...call("/s/m"), headers })).toBe("hit")
   })
 
+  it.each(["x y", "é", "a:b", "a\tb"])("★ of %j, which no header can be called, a Headers object has none", (name) => {
+    const of = (value: boolean) => sent([when(header(name, { case: "presentMatch", value }))], asked)
+    const asked = { ...call("/s/m"), headers: new Headers([["h", "a"]]) }
+    expect([of(true), of(false)]).toEqual(["NoRoute", "hit"])
+  })
+
   it.each<[string, MatchInit, string]>([
     ["no specifier", { ...all, headers: [{ name: "h" }] }, "HeaderSpecifier"],
     ["an empty name", header("", { case: "presentMatch", value: true }), "EmptyPattern"],

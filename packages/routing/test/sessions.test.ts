@@ -74,6 +74,13 @@ describe("the filter's configuration", () => {
     expect(ofListener(filterOf(undefined))).toEqual([`StatefulSession ${at}.cookie`])
     expect(ofListener(filterOf({ path: "/" }))).toEqual([`StatefulSession ${at}.cookie.name`])
     expect(ofListener(filterOf({ name: "host", ttl: seconds(-1) }))).toEqual([`Duration ${at}.cookie.ttl`])
+    // ★ What cannot be said in a header: each answer would fail.
+    for (const name of ["日本", "a\nb", "a;b", "a=b"]) {
+      expect(ofListener(filterOf({ name }))).toEqual([`StatefulSession ${at}.cookie.name`])
+    }
+    for (const path of ["/日本", "/a\nb", "/;Domain=example.com"]) {
+      expect(ofListener(filterOf({ name: "host", path }))).toEqual([`StatefulSession ${at}.cookie.path`])
+    }
     const other = create(StatefulSessionSchema, { sessionState: { name: "header", typedConfig: perRoute("off") } })
     expect(ofListener(anyPack(StatefulSessionSchema, other))).toEqual([`StatefulSession ${at}`])
     // What is for routes is none for listeners, and the other way round.

@@ -12,6 +12,7 @@ import type { Selected } from "@effect-xds/routing/ConfigSelector"
 import type { Endpoint } from "@effect-xds/routing/Endpoint"
 import type { RingStore } from "@effect-xds/routing/RingStore"
 import type * as XdsConfig from "@effect-xds/routing/XdsConfig"
+import * as Reason from "@effect-xds/proto/Reason"
 import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
 import type { Connect, Connection } from "./Connection.js"
@@ -266,13 +267,28 @@ export class ChannelDriver<C extends Connection> {
     this.inputs.push(first)
     if (this.isStepping) return
     this.isStepping = true
+    let thrown: { readonly error: unknown } | undefined
     try {
-      for (let input = this.inputs.shift(); input !== undefined; input = this.inputs.shift()) this.step(input)
+      for (let input = this.inputs.shift(); input !== undefined; input = this.inputs.shift()) {
+        // Whatever is thrown ends what is done for one input, not the channel. Of a call its caller is told.
+        try {
+          this.step(input)
+        } catch (error) {
+          if (input._tag === "Call" || input._tag === "Retry") this.failCall(input.id, error)
+          else thrown ??= { error }
+        }
+      }
     } finally {
-      // Whatever is thrown ends what is done for one input, not the channel.
       this.isStepping = false
     }
     this.setTimer()
+    if (thrown !== undefined) throw thrown.error
+  }
+
+  private failCall(id: number, error: unknown): void {
+    const caller = this.callers.get(id)
+    this.over(id, undefined)
+    caller?.onEnd({ code: "INTERNAL", reason: "Resource", message: Reason.of(error) })
   }
 
   private step(input: Channel.Input): void {
@@ -338,7 +354,9 @@ export class ChannelDriver<C extends Connection> {
         const { address, endpoint, id, selected } = output
         const link = this.links.get(address)
         const caller = this.callers.get(id)
-        if (link === undefined || caller === undefined) return
+        if (caller === undefined) return
+        // ★ It was picked before the policies heard that the connection takes no new calls: they have by then.
+        if (link === undefined) return this.retry(id, undefined)
         return caller.onSend({ connection: link.connection, address, endpoint, selected })
       }
       case "End": {
