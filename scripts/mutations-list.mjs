@@ -10360,6 +10360,20 @@ const server = [
     line: "  if (!isPath(cookie.path)) {",
     becomes: "  if (!isPath(name)) {",
     by: "packages/routing/test/sessions.test.ts"
+  },
+  {
+    fault: "calls: what a caller aborts with ends the process, where it has no words",
+    file: "packages/connect-xds/src/internal/Call.ts",
+    line: "this.give(ConnectErrors.of(reason, Code.Canceled))",
+    becomes: "this.give(ConnectError.from(reason, Code.Canceled))",
+    by: "packages/connect-xds/test/transport.test.ts"
+  },
+  {
+    fault: "calls: what the body of a request fails with ends the process, where it has no words",
+    file: "packages/connect-xds/src/internal/ConnectErrors.ts",
+    line: "    return new ConnectError(Reason.of(cause), code, undefined, undefined, cause)",
+    becomes: "    throw new ConnectError(String(cause), code, undefined, undefined, cause)",
+    by: "packages/connect-xds/test/transport.test.ts"
   }
 ]
 

@@ -1,21 +1,35 @@
-import type { CallOptions } from "@connectrpc/connect"
+import type { CallOptions, Interceptor } from "@connectrpc/connect"
 import { Code, ConnectError, createClient } from "@connectrpc/connect"
 import { XdsChannels, XdsTransport } from "@effect-xds/connect-xds"
 import * as XdsHttpClient from "@effect-xds/connect-xds/XdsHttpClient"
 import { ServerReflection } from "@effect-xds/proto/grpc/reflection/v1/reflection"
 import { GrpcListener, Waiting } from "@effect-xds/testing"
+import * as HttpBody from "@effect/platform/HttpBody"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import type { RouteInit } from "./Mesh.js"
 import * as Mesh from "./Mesh.js"
 
 const { checker, failure, portOf } = Mesh
 
 const exact = (path: string): RouteInit["match"] => ({ pathSpecifier: { case: "path", value: path } })
+
+type InterceptorNext = Parameters<Interceptor>[0]
+
+/** Of neither can a text be made. */
+const wordless: ReadonlyArray<unknown> = [
+  Object.create(null),
+  {
+    toString: () => {
+      throw new Error("it has no words")
+    }
+  }
+]
 
 async function* requests() {
   yield await Promise.resolve({})
@@ -331,6 +345,48 @@ describe("a Connect transport", () => {
       const server = yield* Mesh.backend()
       yield* plane.set(Mesh.service("shop", server.port))
       yield* Effect.promise(() => answered)
+    }).pipe(Effect.provide(Mesh.mesh))
+  )
+
+  it.scopedLive("whatever a caller aborts with ends its call, also what has no words", () =>
+    Effect.gen(function* () {
+      const server = yield* Mesh.backend({ onCheck: () => new Promise(() => undefined) })
+      const plane = yield* Mesh.ControlPlane
+      yield* plane.set(Mesh.service("shop", server.port))
+      const interceptors = [(next: InterceptorNext) => next]
+      for (const options of [{}, { interceptors }, { protocol: "connect" as const }]) {
+        const client = yield* checker("xds:///shop", options)
+        for (const reason of wordless) {
+          for (const stream of [false, true]) {
+            for (const timeoutMs of [0, 60_000]) {
+              const controller = new AbortController()
+              const asked = { signal: controller.signal, timeoutMs }
+              const before = server.seen.length
+              const call = yield* Effect.fork(
+                failure(() => (stream ? Mesh.all(client.watch({}, asked)) : client.check({}, asked)))
+              )
+              yield* Waiting.eventually(() => expect(server.seen).toHaveLength(before + 1))
+              controller.abort(reason)
+              yield* Effect.timeout(Fiber.join(call), "20 seconds")
+            }
+          }
+        }
+      }
+    }).pipe(Effect.provide(Mesh.mesh))
+  )
+
+  it.scopedLive("whatever a body fails with ends its request, also what has no words", () =>
+    Effect.gen(function* () {
+      const server = yield* Mesh.backend()
+      const plane = yield* Mesh.ControlPlane
+      yield* plane.set(Mesh.service("shop", server.port))
+      const http = yield* XdsHttpClient.make({ target: "xds:///shop" })
+      for (const reason of wordless) {
+        const bytes = Stream.concat(Stream.make(new Uint8Array(10)), Stream.fail(reason))
+        // Of a method of Connect the server reads all before it answers.
+        const body = HttpBody.stream(bytes, "application/json")
+        yield* Effect.timeout(Effect.flip(http.post("/grpc.health.v1.Health/Check", { body })), "20 seconds")
+      }
     }).pipe(Effect.provide(Mesh.mesh))
   )
 

@@ -9,6 +9,7 @@ import type { CallStatus } from "@effect-xds/routing/CallStatus"
 import type { Selected } from "@effect-xds/routing/ConfigSelector"
 import * as RetryPolicy from "@effect-xds/routing/RetryPolicy"
 import type { Caller, ChannelDriver, Sent } from "./ChannelDriver.js"
+import * as ConnectErrors from "./ConnectErrors.js"
 import type { Connection } from "./Connection.js"
 import type { Environment } from "./Environment.js"
 import type { EndpointConnection } from "./EndpointConnection.js"
@@ -218,7 +219,7 @@ export class Call<C extends Connection = EndpointConnection> implements Caller<C
 
   private readonly onAbort = (): void => {
     const reason: unknown = this.request.signal?.reason
-    this.give(ConnectError.from(reason, Code.Canceled))
+    this.give(ConnectErrors.of(reason, Code.Canceled))
   }
 
   /** Ends it with this error. */

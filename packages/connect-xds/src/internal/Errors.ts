@@ -2,10 +2,11 @@
 import { Code, ConnectError } from "@connectrpc/connect"
 import type { Attempt } from "./Attempt.js"
 import type { Call } from "./Call.js"
+import * as ConnectErrors from "./ConnectErrors.js"
 
 /** ★ A lost connection is UNAVAILABLE, whatever the codec makes of it. */
 export const of = (cause: unknown, call: Call, attempt: Attempt): ConnectError => {
-  const error = ConnectError.from(cause)
+  const error = ConnectErrors.of(cause)
   if (!attempt.isLost || call.isGivenUp) return error
   const { address, why } = attempt.connection
   return new ConnectError(

@@ -7,6 +7,7 @@ import type { UniversalClientRequest, UniversalClientResponse } from "@connectrp
 import type { IncomingHttpHeaders, IncomingHttpStatusHeader } from "node:http2"
 import type { Attempt } from "./Attempt.js"
 import type { CallStream } from "./Carrier.js"
+import * as ConnectErrors from "./ConnectErrors.js"
 import * as Fields from "./Fields.js"
 import * as StreamErrors from "./StreamErrors.js"
 
@@ -27,7 +28,7 @@ export const send = (attempt: Attempt, path: string, request: Request): Promise<
     exchange.write(request.body, attempt.isUnary)
   })
 
-const givenUp = (signal: AbortSignal): ConnectError => ConnectError.from(signal.reason, Code.Canceled)
+const givenUp = (signal: AbortSignal): ConnectError => ConnectErrors.of(signal.reason, Code.Canceled)
 
 /** Bytes that wait for the reader; with more, the server waits. */
 const maxWaiting = 65_536
@@ -90,8 +91,8 @@ export class Exchange implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8A
   }
 
   throw(error: unknown): Promise<Step> {
-    this.fail(ConnectError.from(error))
-    return Promise.reject(ConnectError.from(error))
+    this.fail(ConnectErrors.of(error))
+    return Promise.reject(ConnectErrors.of(error))
   }
 
   /** The rest is not wanted. */
@@ -130,7 +131,7 @@ export class Exchange implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8A
       }
       this.stream.end()
     } catch (error) {
-      this.fail(ConnectError.from(error))
+      this.fail(ConnectErrors.of(error))
     }
   }
 

@@ -13,6 +13,7 @@ import * as Protocol from "@connectrpc/connect/protocol"
 import * as Grpc from "@connectrpc/connect/protocol-grpc"
 import { waitForReady } from "./Calls.js"
 import * as Calls from "./Calls.js"
+import * as ConnectErrors from "./ConnectErrors.js"
 import * as Fields from "./Fields.js"
 import * as Timeout from "./Timeout.js"
 import * as UnaryExchange from "./UnaryExchange.js"
@@ -60,7 +61,7 @@ export const make = (options: Options): Transport["unary"] => {
     try {
       frame = await frameOf(serialize(create(method.input, input)))
     } catch (cause) {
-      throw ConnectError.from(cause)
+      throw ConnectErrors.of(cause)
     }
     const reading = { acceptCompression, readMaxBytes, parse }
     const whole = { path, headers: header, isUnary: true, isDuplex: false, isSentAgain: true, ...asked }

@@ -7,6 +7,7 @@ import type { IncomingHttpHeaders, IncomingHttpStatusHeader } from "node:http2"
 import type { Attempt } from "./Attempt.js"
 import type { Call } from "./Call.js"
 import type { CallStream } from "./Carrier.js"
+import * as ConnectErrors from "./ConnectErrors.js"
 import * as Fields from "./Fields.js"
 import * as StreamErrors from "./StreamErrors.js"
 
@@ -108,7 +109,7 @@ class UnaryExchange<A> {
     try {
       work()
     } catch (cause) {
-      this.fail(ConnectError.from(cause))
+      this.fail(ConnectErrors.of(cause))
     }
   }
 
@@ -157,7 +158,7 @@ class UnaryExchange<A> {
     const bytes = this.bytes()
     const isPlain = bytes[0] === 0 && this.isUsual && isSuccess(this.trailers)
     if (isPlain) this.attemptTo(() => this.succeed(this.reading.parse(bytes.subarray(prefix))))
-    else this.readOther(bytes).catch((cause: unknown) => this.fail(ConnectError.from(cause)))
+    else this.readOther(bytes).catch((cause: unknown) => this.fail(ConnectErrors.of(cause)))
   }
 
   /** An answer that is compressed, or an error. */
