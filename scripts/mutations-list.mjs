@@ -10374,6 +10374,83 @@ const server = [
     line: "    return new ConnectError(Reason.of(cause), code, undefined, undefined, cause)",
     becomes: "    throw new ConnectError(String(cause), code, undefined, undefined, cause)",
     by: "packages/connect-xds/test/transport.test.ts"
+  },
+  {
+    fault: "calls: an address that two clusters disagreed about is connected to after a backoff when they agree",
+    file: "packages/connect-xds/src/internal/ChannelDriver.ts",
+    line: "message, isHeld: true })",
+    becomes: "message, isHeld: false })",
+    by: "packages/connect-xds/test/ChannelDriver.test.ts"
+  },
+  {
+    fault: "calls: a cluster that comes back waits for a backoff of when nobody had its address",
+    file: "packages/connect-xds/src/internal/ChannelDriver.ts",
+    line: "    if (!isShared) return\n",
+    becomes: "",
+    by: "packages/connect-xds/test/ChannelDriver.test.ts"
+  },
+  {
+    fault: "calls: an address that nothing said how to connect to is forgotten",
+    file: "packages/connect-xds/src/internal/ChannelDriver.ts",
+    line: '        this.give({ _tag: "Connection", address, state: "CONNECTING", message: "" })\n        this.connect(address)\n',
+    becomes: "        this.stranded.delete(address)\n",
+    by: "packages/connect-xds/test/ChannelDriver.test.ts"
+  },
+  {
+    fault: "calls: without a listener it is forgotten how the endpoints of calls that wait are connected to",
+    file: "packages/connect-xds/src/internal/ChannelDriver.ts",
+    line: '    if (this.channel.told?._tag !== "Config") return\n    const owners',
+    becomes: "    const owners",
+    by: "packages/connect-xds/test/ChannelDriver.test.ts"
+  },
+  {
+    fault: "calls: a connection that is to be made in another way meanwhile has failed",
+    file: "packages/connect-xds/src/internal/ChannelDriver.ts",
+    line: "if (link.readySince === undefined) this.connect(address)\n      else this",
+    becomes: "this",
+    by: "packages/connect-xds/test/ChannelDriver.test.ts"
+  },
+  {
+    fault: "calls: a server that closes each connection is connected to without end",
+    file: "packages/connect-xds/src/internal/ChannelDriver.ts",
+    line: "connection.hasAnswered || this.options.environment.now() - readySince >= briefly",
+    becomes: "readySince !== never",
+    by: "packages/connect-xds/test/ChannelDriver.test.ts"
+  },
+  {
+    fault: "calls: a connection that answered and was lost soon has failed",
+    file: "packages/connect-xds/src/internal/ChannelDriver.ts",
+    line: "const wasOfUse = connection.hasAnswered || ",
+    becomes: "const wasOfUse = ",
+    by: "packages/connect-xds/test/ChannelDriver.test.ts"
+  },
+  {
+    fault: "pick_first connects without end to a server that closes each connection",
+    file: "packages/routing/src/policy/PickFirst.ts",
+    line: "if (message === undefined || losses < 2) {",
+    becomes: "if (message === undefined || losses < 2_000) {",
+    by: "packages/routing/test/policies.vectors.test.ts"
+  },
+  {
+    fault: "pick_first: a connection of use does not end the backoff of those that were of none",
+    file: "packages/routing/src/policy/PickFirst.ts",
+    line: "const losses = message === undefined ? 0 : attempt.losses + 1",
+    becomes: "const losses = message === undefined ? attempt.losses : attempt.losses + 1",
+    by: "packages/routing/test/policies.vectors.test.ts"
+  },
+  {
+    fault: "pick_first keeps an address that is held when another is READY",
+    file: "packages/routing/src/policy/PickFirst.ts",
+    line: 'each.state === "Connecting" || each.state === "Held" ||',
+    becomes: 'each.state === "Connecting" ||',
+    by: "packages/routing/test/policies.vectors.test.ts"
+  },
+  {
+    fault: "pick_first does not go on to the next address where the first is held",
+    file: "packages/routing/src/policy/PickFirst.ts",
+    line: "    const [advanced, connects] = advance(held, context)\n",
+    becomes: "    const [advanced, connects] = [held, nothing]\n",
+    by: "packages/routing/test/policies.vectors.test.ts"
   }
 ]
 

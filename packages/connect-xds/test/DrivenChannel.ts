@@ -16,7 +16,8 @@ import * as Mesh from "./Mesh.js"
 
 type News = Parameters<ChannelDriver<Connected>["news"]>[0]
 
-class Connected implements Connection {
+export class Connected implements Connection {
+  hasAnswered = false
   isDrained = false
 
   constructor(
@@ -48,12 +49,11 @@ export interface Told {
 export class DrivenChannel {
   readonly connections: Array<Connected> = []
   readonly driver: ChannelDriver<Connected>
-  private readonly begun: Array<Connected> = []
   private now = 0
   private timers: Array<{ readonly at: number; readonly task: () => void }> = []
 
-  /** @param onConnect what becomes of a connection, at once */
-  constructor(private readonly onConnect: (events: Events, address: string) => void = () => undefined) {
+  /** @param onConnect what becomes of a connection, a millisecond after it was begun */
+  constructor(private readonly onConnect: (connection: Connected) => void = () => undefined) {
     this.driver = new ChannelDriver<Connected>({
       name: "shop",
       authority: "shop",
@@ -62,19 +62,13 @@ export class DrivenChannel {
       environment: {
         now: () => this.now,
         random: () => 0.5,
-        after: (milliseconds, task) => {
-          const timer = { at: this.now + milliseconds, task }
-          this.timers.push(timer)
-          return () => {
-            this.timers = this.timers.filter((each) => each !== timer)
-          }
-        }
+        after: (milliseconds, task) => this.later(milliseconds, task)
       },
       wayOf: ({ transportSocket }) => transportSocket?.name ?? "plain",
       connect: (address, events, { name }) => {
         const connection = new Connected(address, name, events)
         this.connections.push(connection)
-        this.begun.push(connection)
+        this.later(1, () => this.onConnect(connection))
         return connection
       },
       watch: () => () => undefined,
@@ -85,17 +79,22 @@ export class DrivenChannel {
     this.tell({ _tag: "Listener", name: "shop", known: valueOf(Listener.make(GrpcListener.make("shop"))) })
   }
 
-  /** Connections that were begun come to what they come to. */
-  settle(): this {
-    for (let each = this.begun.shift(); each !== undefined; each = this.begun.shift()) {
-      this.onConnect(each.events, each.address)
+  /** Does something when so much time has passed. The result takes it back. */
+  later(milliseconds: number, task: () => void): () => void {
+    const timer = { at: this.now + milliseconds, task }
+    this.timers.push(timer)
+    return () => {
+      this.timers = this.timers.filter((each) => each !== timer)
     }
-    return this
   }
 
   private tell(news: News): this {
     this.driver.news(news)
     return this
+  }
+
+  withoutListener(): this {
+    return this.tell({ _tag: "Listener", name: "shop", known: { _tag: "Failed", message: "there is none" } })
   }
 
   /** Calls under `/name/` go to the cluster of that name. */
@@ -139,7 +138,6 @@ export class DrivenChannel {
       this.timers = this.timers.filter((each) => each !== next)
       this.now = Math.max(this.now, next.at)
       next.task()
-      this.settle()
     }
     this.now = end
     return this

@@ -58,6 +58,7 @@ class World {
 }
 
 class SimulatedConnection implements Connection {
+  hasAnswered = false
   readonly port: number
   private readonly going = new Set<(outcome: "answered" | "lost") => void>()
   private isDraining = false

@@ -90,6 +90,11 @@ export type Input =
       readonly state: Connectivity
       /** Why it failed, for people. */
       readonly message: string
+      /**
+       * Of a failure: not the address has failed, nothing says how to connect to it. It stays wanted, and CONNECTING is told when
+       * it is tried. Default: false.
+       */
+      readonly isHeld?: boolean | undefined
     }
   | { readonly _tag: "Call"; readonly id: number; readonly call: Asked }
   /** Another attempt of a call that was sent: it stays on its route and cluster. `outcome`: of the one before. */

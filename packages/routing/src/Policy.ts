@@ -35,6 +35,11 @@ export type Input<Config> =
       readonly state: Connectivity
       /** Why it failed, for people. */
       readonly message: string
+      /**
+       * Of a failure: not the address has failed, nothing says how to connect to it. It stays wanted, and CONNECTING is told when
+       * it is tried. Default: false.
+       */
+      readonly isHeld?: boolean | undefined
     }
   /** What became of calls that an `Observed` picker of this policy picked, since the last time, by `Endpoint.keyOf`. */
   | { readonly _tag: "Outcomes"; readonly outcomes: ReadonlyMap<string, Outcomes> }

@@ -87,6 +87,11 @@ export class Steps {
     return this.step({ _tag: "Connection", address, state, message })
   }
 
+  /** Nothing says how to connect to an address. */
+  held(address: string): this {
+    return this.step({ _tag: "Connection", address, state: "TRANSIENT_FAILURE", message: "no way", isHeld: true })
+  }
+
   outcomes(outcomes: ReadonlyMap<string, Outcomes>): this {
     return this.step({ _tag: "Outcomes", outcomes })
   }

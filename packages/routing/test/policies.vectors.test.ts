@@ -216,6 +216,55 @@ describe("pick_first", () => {
     expect(steps.exitIdle().said).toEqual(["Connect a:1", "State CONNECTING"])
   })
 
+  it("★ lost soon, and of no use: once as any other, then a failure with a backoff that grows", () => {
+    const steps = new Steps(PickFirst.policy).config(config, [Endpoint.make(["a:1"])]).connection("a:1", "READY")
+    steps.draw = () => 0.5
+    expect(steps.connection("a:1", "TRANSIENT_FAILURE").said).toEqual(["Disconnect a:1", "State IDLE", "ReResolve"])
+    for (const [due, backoff] of [
+      [0, 1_000],
+      [1_000, 1_600],
+      [2_600, 2_560]
+    ] as const) {
+      expect((due === 0 ? steps.exitIdle() : steps.at(due)).said).toContain("Connect a:1")
+      expect(steps.connection("a:1", "READY").said).toEqual(["State READY"])
+      const lost = ["Disconnect a:1", "State TRANSIENT_FAILURE", "ReResolve"]
+      expect(steps.connection("a:1", "TRANSIENT_FAILURE", "closed").said).toEqual(lost)
+      expect(outcome(CompiledPicker.pick(steps.told?.picker ?? Pickers.queue, callWith(), counters()))).toBe(
+        "connection to a:1 was lost: closed"
+      )
+      expect(steps.at(due + backoff - 1).said).toEqual([])
+    }
+    // One that was of use ends it.
+    expect(steps.at(5_160).connection("a:1", "READY").connection("a:1", "IDLE").said).toContain("State IDLE")
+    expect(steps.exitIdle().connection("a:1", "READY").connection("a:1", "TRANSIENT_FAILURE").said).toContain(
+      "State IDLE"
+    )
+  })
+
+  it("★ lost soon, and of no use: the next address is tried at once", () => {
+    const steps = new Steps(PickFirst.policy).config(config, [Endpoint.make(["a:1", "b:1"])])
+    steps.connection("a:1", "READY").connection("a:1", "TRANSIENT_FAILURE").exitIdle().connection("a:1", "READY")
+    expect(steps.connection("a:1", "TRANSIENT_FAILURE").said).toEqual([
+      "Disconnect a:1",
+      "Connect b:1",
+      "State CONNECTING",
+      "ReResolve"
+    ])
+  })
+
+  it("★ held: others are tried; it stays wanted, has no backoff, and is used when it is READY", () => {
+    const steps = new Steps(PickFirst.policy).config(config, [Endpoint.make(["a:1", "b:1"])])
+    expect(steps.held("a:1").said).toEqual(["Connect b:1"])
+    expect(steps.connection("b:1", "TRANSIENT_FAILURE").said).toEqual(["Disconnect b:1", "State TRANSIENT_FAILURE"])
+    expect(steps.at(100_000).said).toEqual(["Connect b:1"])
+    expect(steps.connection("a:1", "CONNECTING").connection("a:1", "READY").said).toEqual([
+      "Disconnect b:1",
+      "State READY"
+    ])
+    const other = new Steps(PickFirst.policy).config(config, [Endpoint.make(["a:1", "b:1"])])
+    expect(other.held("a:1").connection("b:1", "READY").said).toEqual(["Disconnect a:1", "State READY"])
+  })
+
   it("★ a new list with the connected address keeps it", () => {
     const steps = new Steps(PickFirst.policy).config(config, [Endpoint.make(["a:1"])]).connection("a:1", "READY")
     expect(steps.config(config, [Endpoint.make(["b:1"]), Endpoint.make(["a:1"])]).said).toEqual(["State READY"])

@@ -41,6 +41,7 @@ export class Attempt {
 
   /** The headers of the answer came. `flags`: those of HTTP/2. */
   onResponse(flags: number): void {
+    this.connection.hasAnswered = true
     if ((flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0) this.isAnswered = true
   }
 

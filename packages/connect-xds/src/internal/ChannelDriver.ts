@@ -67,10 +67,13 @@ interface Link<C> {
   readonly way: string
   /** Milliseconds. */
   readonly since: number
-  isReady: boolean
+  /** When it was READY, in milliseconds; `undefined`: it was not yet. */
+  readySince: number | undefined
 }
 
 const never = Number.POSITIVE_INFINITY
+/** Milliseconds. A connection that ends sooner, without an answer, was of no use. */
+const briefly = 1_000
 const kinds: ReadonlyArray<XdsConfig.Kind> = ["Listener", "RouteConfiguration", "Cluster", "Assignment", "Dns"]
 
 export class ChannelDriver<C extends Connection> {
@@ -83,6 +86,8 @@ export class ChannelDriver<C extends Connection> {
   private readonly draining = new Map<C, string>()
   private readonly watches = new Map<string, Watch>()
   private readonly callers = new Map<number, Caller<C>>()
+  /** Addresses that are wanted and that nothing says how to connect to, and whether that was told as a failure. */
+  private readonly stranded = new Map<string, boolean>()
   /** Why the last attempt to connect failed, by address. */
   private readonly failures = new Map<string, string>()
   /** Calls that nothing is chosen for yet. */
@@ -190,7 +195,7 @@ export class ChannelDriver<C extends Connection> {
     for (const address of this.addressesOf(cluster)) {
       const link = this.links.get(address)
       const failure = this.failures.get(address)
-      if (link?.isReady === true || (link === undefined && failure === undefined)) continue
+      if (link?.readySince !== undefined || (link === undefined && failure === undefined)) continue
       const time = link === undefined ? "" : ` for ${seconds(link.since)}`
       connecting.push(`${address}${time}${failure === undefined ? "" : `, last error: ${failure}`}`)
       if (connecting.length === maxShown) break
@@ -229,6 +234,8 @@ export class ChannelDriver<C extends Connection> {
 
   /** ★ A connection that is no longer made as its cluster says takes no new calls. */
   private onConfig(): void {
+    // Without a configuration the policies have that of before.
+    if (this.channel.told?._tag !== "Config") return
     const owners = new Map(this.owners())
     for (const address of this.links.keys()) {
       // Of an address that no cluster has any more it is known how it was made, for as long as there is a connection.
@@ -239,12 +246,16 @@ export class ChannelDriver<C extends Connection> {
       const owner = owners.get(address)
       if (owner !== undefined && this.options.wayOf(owner) === link.way) continue
       this.drain(address, link)
-      this.give({
-        _tag: "Connection",
-        address,
-        state: link.isReady ? "IDLE" : "TRANSIENT_FAILURE",
-        message: "it is connected to in another way now"
-      })
+      // One that is being made is made anew: it has not failed, no backoff is due.
+      if (link.readySince === undefined) this.connect(address)
+      else this.give({ _tag: "Connection", address, state: "IDLE", message: "it is connected to in another way now" })
+    }
+    for (const [address, isTold] of this.stranded) {
+      if (owners.get(address) !== undefined) {
+        // What was in the way is gone: at once, no backoff is due.
+        this.give({ _tag: "Connection", address, state: "CONNECTING", message: "" })
+        this.connect(address)
+      } else if (!isTold) this.strand(address)
     }
   }
 
@@ -371,19 +382,13 @@ export class ChannelDriver<C extends Connection> {
     const before = this.links.get(address)
     if (before !== undefined) this.drain(address, before)
     const owner = this.owned.get(address)
-    if (owner === undefined) {
-      // ★ Never in the way of one of them: a call of the other would go out as it must not.
-      const message = this.owned.has(address)
-        ? "clusters that have this address connect to it in different ways"
-        : "no cluster has this address"
-      this.failed(address, message)
-      return this.give({ _tag: "Connection", address, state: "TRANSIENT_FAILURE", message })
-    }
+    if (owner === undefined) return this.strand(address)
+    this.stranded.delete(address)
     const tell = (state: "READY" | "IDLE" | "TRANSIENT_FAILURE", message: string): void =>
       this.give({ _tag: "Connection", address, state, message })
     const isCurrent = (): boolean => this.links.get(address) === link
     const link: Link<C> = {
-      isReady: false,
+      readySince: undefined,
       since: this.options.environment.now(),
       way: this.options.wayOf(owner),
       connection: this.options.connect(
@@ -391,7 +396,7 @@ export class ChannelDriver<C extends Connection> {
         {
           ready: () => {
             if (!isCurrent()) return
-            link.isReady = true
+            link.readySince = this.options.environment.now()
             this.failures.delete(address)
             tell("READY", "")
           },
@@ -399,8 +404,10 @@ export class ChannelDriver<C extends Connection> {
             if (!isCurrent()) return
             // ★ Its calls go on where the server let it end in order (GOAWAY).
             this.drain(address, link)
-            if (!link.isReady) this.failed(address, reason)
-            tell(link.isReady ? "IDLE" : "TRANSIENT_FAILURE", reason)
+            const { connection, readySince = never } = link
+            const wasOfUse = connection.hasAnswered || this.options.environment.now() - readySince >= briefly
+            if (!wasOfUse) this.failed(address, reason)
+            tell(wasOfUse ? "IDLE" : "TRANSIENT_FAILURE", reason)
           },
           ended: () => this.draining.delete(link.connection)
         },
@@ -408,6 +415,19 @@ export class ChannelDriver<C extends Connection> {
       )
     }
     this.links.set(address, link)
+  }
+
+  /**
+   * Nothing says how to connect to an address. ★ Never in the way of one of two clusters: a call of the other would go out as it
+   * must not. One that no cluster has is of a policy that is kept for a while, and has no calls: it waits.
+   */
+  private strand(address: string): void {
+    const isShared = this.owned.has(address)
+    this.stranded.set(address, isShared)
+    if (!isShared) return
+    const message = "clusters that have this address connect to it in different ways"
+    this.failed(address, message)
+    this.give({ _tag: "Connection", address, state: "TRANSIENT_FAILURE", message, isHeld: true })
   }
 
   private failed(address: string, reason: string): void {
@@ -419,6 +439,7 @@ export class ChannelDriver<C extends Connection> {
   }
 
   private disconnect(address: string): void {
+    this.stranded.delete(address)
     const link = this.links.get(address)
     if (link !== undefined) this.drain(address, link)
   }

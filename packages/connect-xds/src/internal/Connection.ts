@@ -2,6 +2,8 @@ import type { Cluster } from "@effect-xds/routing/Cluster"
 
 /** A connection to an address: what a channel knows of it. */
 export interface Connection {
+  /** An answer came on it. */
+  readonly hasAnswered: boolean
   /** No new calls: it ends when the last call has ended. */
   readonly drain: () => void
   /** Ends it, and its calls with it. */

@@ -28,6 +28,8 @@ export interface Options {
 }
 
 export class EndpointConnection implements Connection {
+  /** Who reads the answer says so. */
+  hasAnswered = false
   readonly scheme: "http" | "https"
   private readonly to: Dial.Options
   private readonly timer: NodeJS.Timeout

@@ -3,7 +3,7 @@
  *
  * Attempts are started 250 ms apart, or as soon as the one before failed, without giving the earlier ones up (happy
  * eyeballs). When all have failed the policy has failed until one is READY; each address is tried again after its backoff,
- * and a new list is gone through from its beginning.
+ * and a new list is gone through from its beginning. A connection that is lost soon, and was of no use, is told as a failure.
  *
  * @see https://github.com/grpc/proposal/blob/master/A61-IPv4-IPv6-dualstack-backends.md
  * @see https://github.com/grpc/proposal/blob/master/A62-pick-first.md
@@ -15,7 +15,7 @@ import * as Draws from "../Draw.js"
 import type { Address, Endpoint } from "../Endpoint.js"
 import type { Picker } from "../Picker.js"
 import * as Pickers from "../Picker.js"
-import type { Context, Output } from "../Policy.js"
+import type { Context, Input, Output } from "../Policy.js"
 import { define } from "../Policy.js"
 
 /**
@@ -37,9 +37,12 @@ export interface Config {
 /** An address, and what became of attempts to connect to it. */
 interface Attempt {
   readonly endpoint: Endpoint
-  readonly state: "Idle" | "Connecting" | "Failed"
+  /** `Held`: wanted, but nothing says how to connect to it; it is connected to when something does. */
+  readonly state: "Idle" | "Connecting" | "Failed" | "Held"
   /** Failures in a row. */
   readonly failures: number
+  /** Connections in a row that were lost before they were of use. */
+  readonly losses: number
   /** When it may be tried again, in milliseconds. */
   readonly retryAt: number
 }
@@ -156,7 +159,7 @@ const advance = (self: State, context: Context): readonly [State, ReadonlyArray<
     if (address === undefined || attempt === undefined) break
     next = { ...next, started: index + 1 }
     // In backoff it counts as failed.
-    if (attempt.state === "Failed" && context.now < attempt.retryAt) continue
+    if (attempt.state === "Held" || (attempt.state === "Failed" && context.now < attempt.retryAt)) continue
     next = withAttempt(next, address, { ...attempt, state: "Connecting" })
     const isLast = index + 1 === addresses.length
     return [{ ...next, nextAt: isLast ? never : context.now + self.attemptDelay }, [{ _tag: "Connect", address }]]
@@ -180,7 +183,7 @@ const concluded = (self: State, before: ReadonlyArray<Output>): readonly [State,
   const isOver =
     self.isPassing &&
     self.started >= self.attempts.size &&
-    Array.from(self.attempts.values()).every((attempt) => attempt.state === "Failed")
+    Array.from(self.attempts.values()).every(({ state }) => state === "Failed" || state === "Held")
   if (!isOver) return [self, before]
   const [said, outputs] = say({ ...self, isPassing: false }, "TRANSIENT_FAILURE")
   return [said, [...before, ...outputs]]
@@ -198,7 +201,7 @@ const onConfig = (
     const before = self.attempts.get(address)
     attempts.set(
       address,
-      before === undefined ? { endpoint, state: "Idle", failures: 0, retryAt: 0 } : { ...before, endpoint }
+      before === undefined ? { endpoint, state: "Idle", failures: 0, losses: 0, retryAt: 0 } : { ...before, endpoint }
     )
   }
   const outputs: Array<Output> = []
@@ -229,11 +232,40 @@ const onConfig = (
   return [begun, [...outputs, ...states]]
 }
 
-const onConnection = (
+/**
+ * The connection is gone: the next pick starts at the first. ★ One that was of no use is made again once at once, then after a
+ * backoff: a server that closes each of them would be connected to without end.
+ */
+const onLost = (
   self: State,
   address: Address,
-  state: Connectivity,
-  message: string,
+  attempt: Attempt,
+  message: string | undefined,
+  context: Context
+): readonly [State, ReadonlyArray<Output>] => {
+  const losses = message === undefined ? 0 : attempt.losses + 1
+  const lost = {
+    ...withAttempt(self, address, { ...attempt, losses }),
+    connected: undefined,
+    started: 0,
+    nextAt: never
+  }
+  if (message === undefined || losses < 2) {
+    const [said, states] = say(lost, "IDLE")
+    return [said, [{ _tag: "Disconnect", address }, ...states, { _tag: "ReResolve" }]]
+  }
+  const retryAt = context.now + Backoff.after(losses - 1, Draws.at(context.draw, 0))
+  const failed: State = {
+    ...withAttempt(lost, address, { ...attempt, state: "Failed", losses, retryAt }),
+    message: `connection to ${address} was lost: ${message}`
+  }
+  const [begun, states] = begin(failed, context)
+  return [begun, [{ _tag: "Disconnect", address }, ...states, { _tag: "ReResolve" }]]
+}
+
+const onConnection = (
+  self: State,
+  { address, isHeld = false, message, state }: Input<never> & { readonly _tag: "Connection" },
   context: Context
 ): readonly [State, ReadonlyArray<Output>] => {
   const attempt = self.attempts.get(address)
@@ -243,7 +275,8 @@ const onConnection = (
     const outputs: Array<Output> = []
     const attempts = new Map<Address, Attempt>()
     for (const [other, each] of self.attempts) {
-      if (other !== address && (each.state === "Connecting" || other === self.connected)) {
+      const isWanted = each.state === "Connecting" || each.state === "Held" || other === self.connected
+      if (other !== address && isWanted) {
         outputs.push({ _tag: "Disconnect", address: other })
       }
       attempts.set(other, { ...each, state: "Idle", failures: 0, retryAt: 0 })
@@ -253,11 +286,20 @@ const onConnection = (
     return [said, [...outputs, ...states]]
   }
   if (self.connected === address) {
-    // Lost: the next pick starts at the first.
-    const [said, states] = say({ ...self, connected: undefined, started: 0, nextAt: never }, "IDLE")
-    return [said, [{ _tag: "Disconnect", address }, ...states, { _tag: "ReResolve" }]]
+    return onLost(self, address, attempt, state === "TRANSIENT_FAILURE" ? message : undefined, context)
+  }
+  if (state === "CONNECTING" && attempt.state === "Held") {
+    return [withAttempt(self, address, { ...attempt, state: "Connecting" }), nothing]
   }
   if (state !== "TRANSIENT_FAILURE" || attempt.state !== "Connecting") return [self, nothing]
+  if (isHeld) {
+    const held = {
+      ...withAttempt(self, address, { ...attempt, state: "Held" }),
+      message: `no connection to ${address}: ${message}`
+    }
+    const [advanced, connects] = advance(held, context)
+    return concluded(advanced, connects)
+  }
   const failures = attempt.failures + 1
   const retryAt = context.now + Backoff.after(failures, Draws.at(context.draw, 0))
   const failed: State = {
@@ -310,7 +352,7 @@ export const policy = define<Config, State>({
       case "Config":
         return onConfig(self, input.config, input.endpoints, context)
       case "Connection":
-        return onConnection(self, input.address, input.state, input.message, context)
+        return onConnection(self, input, context)
       case "ExitIdle":
         return self.said === "IDLE" ? begin(self, context) : [self, nothing]
       case "Deadline": {
