@@ -10451,6 +10451,27 @@ const server = [
     line: "    const [advanced, connects] = advance(held, context)\n",
     becomes: "    const [advanced, connects] = [held, nothing]\n",
     by: "packages/routing/test/policies.vectors.test.ts"
+  },
+  {
+    fault: "calls: each time that an interceptor passes a call on it has the whole deadline again",
+    file: "packages/connect-xds/src/internal/Calls.ts",
+    line: "timeout: of?.remaining() ?? values.get(timeout)",
+    becomes: "timeout: values.get(timeout)",
+    by: "packages/connect-xds/test/transport.test.ts"
+  },
+  {
+    fault: "calls: interceptors are not told that the deadline has come",
+    file: "packages/connect-xds/src/internal/Deadline.ts",
+    line: "this.stopTimer = environment.after(timeout, () => this.come())",
+    becomes: "this.stopTimer = () => undefined",
+    by: "packages/connect-xds/test/transport.test.ts"
+  },
+  {
+    fault: "calls: a deadline that comes while a call is under way does not say what was waited for",
+    file: "packages/connect-xds/src/internal/Call.ts",
+    line: "if (deadline !== undefined) deadline.says = () => this.late(deadline.timeout)",
+    becomes: "",
+    by: "packages/connect-xds/test/transport.test.ts"
   }
 ]
 

@@ -96,7 +96,7 @@ export const make = ({
       baseUrl: Calls.origin,
       httpClient: calls.httpClient,
       // The first of the list is the outermost.
-      interceptors: [...interceptors, calls.interceptor]
+      interceptors: [...(interceptors.length === 0 ? [] : [calls.first]), ...interceptors, calls.interceptor]
     }
     const transport = withDeadlines(transportOf(protocol, options), defaultTimeoutMs)
     if (protocol !== "grpc") return transport
@@ -120,26 +120,7 @@ const transportOf = (protocol: Protocol, options: CommonTransportOptions): Trans
 /** Deadlines are kept by the calls, whose errors say what was waited for. */
 const withDeadlines = (codec: Transport, fallback: number | undefined): Transport => ({
   unary: (method, signal, timeout, header, input, values) =>
-    codec.unary(method, signal, undefined, header, input, withTimeout(values, Timeout.of(timeout, fallback))),
+    codec.unary(method, signal, undefined, header, input, Calls.withTimeout(values, Timeout.of(timeout, fallback))),
   stream: (method, signal, timeout, header, input, values) =>
-    codec.stream(method, signal, undefined, header, input, withTimeout(values, Timeout.of(timeout, fallback)))
+    codec.stream(method, signal, undefined, header, input, Calls.withTimeout(values, Timeout.of(timeout, fallback)))
 })
-
-const withTimeout = (values: ContextValues | undefined, timeout: number | undefined): ContextValues => {
-  const own = createContextValues().set(Calls.timeout, timeout)
-  if (values === undefined) return own
-  const of = <A>({ id }: ContextKey<A>): ContextValues => (id === Calls.timeout.id ? own : values)
-  // ★ The caller's own stay as they are: they may be those of other calls, too.
-  const both: ContextValues = {
-    get: (key) => of(key).get(key),
-    set: (key, value) => {
-      of(key).set(key, value)
-      return both
-    },
-    delete: (key) => {
-      of(key).delete(key)
-      return both
-    }
-  }
-  return both
-}

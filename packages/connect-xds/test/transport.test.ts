@@ -348,6 +348,59 @@ describe("a Connect transport", () => {
     }).pipe(Effect.provide(Mesh.mesh))
   )
 
+  for (const protocol of ["grpc", "connect"] as const) {
+    it.scopedLive(`${protocol}: a deadline is the whole call's, whatever time its interceptors take`, () =>
+      Effect.gen(function* () {
+        const server = yield* Mesh.backend({
+          onCheck: (service) => (service === "" ? new Promise(() => undefined) : undefined)
+        })
+        const plane = yield* Mesh.ControlPlane
+        yield* plane.set(Mesh.service("shop", server.port))
+        const busy: Interceptor = (next) => (request) => {
+          const until = performance.now() + 20
+          while (performance.now() < until);
+          return next(request)
+        }
+        const waiting: Interceptor = (next) => async (request) => {
+          await new Promise((resolve) => request.signal.addEventListener("abort", resolve))
+          return next(request)
+        }
+        const again: Interceptor = (next) => async (request) => {
+          for (let tries = 1; tries < 3; tries++) {
+            try {
+              return await next(request)
+            } catch {
+              continue
+            }
+          }
+          return next(request)
+        }
+        const through = (interceptor: Interceptor) => checker("xds:///shop", { protocol, interceptors: [interceptor] })
+        const told = yield* through(busy)
+        yield* portOf(told, "1", { timeoutMs: 60_000 })
+        yield* Effect.promise(() => Mesh.all(told.watch({ service: "1" }, { timeoutMs: 60_000 })))
+        for (const { timeout } of server.seen) expect(timeout).toBeLessThanOrEqual(60_000 - 20)
+        const ends = (client: typeof told, isStream: boolean, timeoutMs: number) =>
+          Effect.timeout(
+            failure(() => (isStream ? Mesh.all(client.watch({}, { timeoutMs })) : client.check({}, { timeoutMs }))),
+            "20 seconds"
+          )
+        const [slow, trying] = [yield* through(waiting), yield* through(again)]
+        yield* portOf(trying, "1")
+        for (const isStream of [false, true]) {
+          const error = yield* ends(slow, isStream, 100)
+          expect(error.code).toBe(Code.DeadlineExceeded)
+          expect(error.rawMessage).toBe("the deadline of 100 ms came while an interceptor had the call")
+          server.seen.length = 0
+          const last = yield* ends(trying, isStream, 500)
+          expect(last.code).toBe(Code.DeadlineExceeded)
+          expect(last.rawMessage).toMatch("the deadline of 500 ms came, no answer from")
+          expect(server.seen).toHaveLength(1)
+        }
+      }).pipe(Effect.provide(Mesh.mesh))
+    )
+  }
+
   it.scopedLive("whatever a caller aborts with ends its call, also what has no words", () =>
     Effect.gen(function* () {
       const server = yield* Mesh.backend({ onCheck: () => new Promise(() => undefined) })

@@ -11,6 +11,7 @@ import * as RetryPolicy from "@effect-xds/routing/RetryPolicy"
 import type { Caller, ChannelDriver, Sent } from "./ChannelDriver.js"
 import * as ConnectErrors from "./ConnectErrors.js"
 import type { Connection } from "./Connection.js"
+import type { Deadline } from "./Deadline.js"
 import type { Environment } from "./Environment.js"
 import type { EndpointConnection } from "./EndpointConnection.js"
 
@@ -23,6 +24,8 @@ export interface Request {
   readonly waitForReady: boolean
   /** Milliseconds; `undefined`: the caller waits as long as it takes. */
   readonly timeout: number | undefined
+  /** What the timeout is left of. */
+  readonly deadline?: Deadline | undefined
   readonly signal: AbortSignal | undefined
   readonly onOver?: (() => void) | undefined
 }
@@ -82,11 +85,12 @@ export class Call<C extends Connection = EndpointConnection> implements Caller<C
     private readonly servers: () => ReadonlyArray<ServerConnection>
   ) {
     this.started = environment.now()
-    const { headers, path, signal, timeout, waitForReady } = request
+    const { deadline, headers, path, signal, timeout, waitForReady } = request
     this.id = driver.call({ path, headers, waitForReady, timeout, draw: this.draw }, this)
     // ★ The route's limit counts from the beginning, over waiting and all attempts (A31).
     this.isBegun = true
     this.setDeadline(this.limit())
+    if (deadline !== undefined) deadline.says = () => this.late(deadline.timeout)
     if (signal?.aborted === true) this.onAbort()
     else signal?.addEventListener("abort", this.onAbort, { once: true })
   }
@@ -161,6 +165,8 @@ export class Call<C extends Connection = EndpointConnection> implements Caller<C
     if (this.isOver) return
     this.isOver = true
     this.stopTimer()
+    const { deadline } = this.request
+    if (deadline !== undefined) deadline.says = undefined
     this.request.signal?.removeEventListener("abort", this.onAbort)
     this.driver.over(this.id, outcome)
     this.request.onOver?.()
@@ -211,10 +217,16 @@ export class Call<C extends Connection = EndpointConnection> implements Caller<C
     this.deadline = deadline
     if (deadline === Number.POSITIVE_INFINITY) return
     this.stopTimer = this.environment.after(Math.max(0, this.left), () => {
-      const waits = this.sent === undefined ? `, waited for ${this.driver.waitsFor(this.id, this.servers())}` : ""
-      const where = this.sent === undefined ? "" : `, no answer from ${this.sent.address}`
-      this.give(new ConnectError(`the deadline of ${limit} ms came${waits}${where}`, Code.DeadlineExceeded))
+      // ★ First: what interceptors do next must see that there is no time.
+      if (limit === this.request.timeout) this.request.deadline?.come()
+      this.give(this.late(limit))
     })
+  }
+
+  private late(limit: number): ConnectError {
+    const waits = this.sent === undefined ? `, waited for ${this.driver.waitsFor(this.id, this.servers())}` : ""
+    const where = this.sent === undefined ? "" : `, no answer from ${this.sent.address}`
+    return new ConnectError(`the deadline of ${limit} ms came${waits}${where}`, Code.DeadlineExceeded)
   }
 
   private readonly onAbort = (): void => {

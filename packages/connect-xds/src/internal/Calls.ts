@@ -4,8 +4,8 @@
  * URL goes where the attempt goes. Unary calls of gRPC come without a codec, from `GrpcUnary`, straight to `run`.
  */
 import type { DescMethod } from "@bufbuild/protobuf"
-import type { Interceptor, StreamResponse, UnaryResponse } from "@connectrpc/connect"
-import { Code, ConnectError, createContextKey } from "@connectrpc/connect"
+import type { ContextKey, ContextValues, Interceptor, StreamResponse, UnaryResponse } from "@connectrpc/connect"
+import { Code, ConnectError, createContextKey, createContextValues } from "@connectrpc/connect"
 import type { UniversalClientFn } from "@connectrpc/connect/protocol"
 import type { CallHeaders } from "@effect-xds/routing/CallHeaders"
 import * as StatefulSession from "@effect-xds/routing/StatefulSession"
@@ -14,6 +14,7 @@ import { Attempt } from "./Attempt.js"
 import type { Failure } from "./Call.js"
 import { Call } from "./Call.js"
 import type { Sent } from "./ChannelDriver.js"
+import { Deadline } from "./Deadline.js"
 import type { EndpointConnection } from "./EndpointConnection.js"
 import * as Errors from "./Errors.js"
 import * as Exchange from "./Exchange.js"
@@ -25,6 +26,9 @@ import * as Timeout from "./Timeout.js"
 export const timeout = createContextKey<number | undefined>(undefined, {
   description: "milliseconds until the deadline"
 })
+
+/** The same, where interceptors take time of it. */
+export const deadline = createContextKey<Deadline | undefined>(undefined, { description: "the deadline" })
 
 /** Whether a call waits where others fail. */
 export const waitForReady = createContextKey(false, { description: "wait for ready" })
@@ -48,6 +52,8 @@ export interface Asked {
   readonly waitForReady: boolean
   /** Milliseconds; `undefined`: there is no deadline. */
   readonly timeout: number | undefined
+  /** What the timeout is left of. */
+  readonly deadline?: Deadline | undefined
   readonly signal: AbortSignal | undefined
   /** One message is sent, and one comes. */
   readonly isUnary: boolean
@@ -75,6 +81,16 @@ export class Calls {
     return Exchange.send(attempt, url.slice(slash), request)
   }
 
+  /** The first of interceptors that are not ours: from here on the time of a call counts. */
+  readonly first: Interceptor = (next) => (request) => {
+    const { contextValues, signal } = request
+    const milliseconds = contextValues.get(timeout)
+    if (milliseconds === undefined) return next(request)
+    const made = new Deadline(this.options.channel.environment, milliseconds, signal)
+    contextValues.set(deadline, made)
+    return next({ ...request, signal: made.signal })
+  }
+
   readonly interceptor: Interceptor = (next) => (request) => {
     const { contextValues, header, method, signal } = request
     // Of what is sent in many messages only that is kept which cannot be much.
@@ -84,7 +100,7 @@ export class Calls {
       path,
       headers: header,
       waitForReady: contextValues.get(waitForReady),
-      timeout: contextValues.get(timeout),
+      ...timeOf(contextValues),
       signal,
       isUnary: !request.stream,
       isDuplex: method.methodKind === "bidi_streaming",
@@ -160,7 +176,8 @@ export class Calls {
         // ★ A codec that fails aborts its own signal, which reaches the stream no more when the call has a deadline.
         attempt.cancel()
         if (!(await call.again(failure))) {
-          call.over(asked.signal?.aborted === true ? undefined : "Failed")
+          const isGivenUp = asked.signal?.aborted === true && asked.deadline?.hasCome !== true
+          call.over(isGivenUp ? undefined : "Failed")
           throw call.ended ?? error
         }
       } finally {
@@ -201,6 +218,32 @@ export class Calls {
       }
     }
   }
+}
+
+/** Values of a call, which has a timeout. */
+export const withTimeout = (values: ContextValues | undefined, milliseconds: number | undefined): ContextValues => {
+  const own = createContextValues().set(timeout, milliseconds)
+  if (values === undefined) return own
+  const of = <A>({ id }: ContextKey<A>): ContextValues => (id === timeout.id || id === deadline.id ? own : values)
+  // ★ The caller's own stay as they are: they may be those of other calls, too.
+  const both: ContextValues = {
+    get: (key) => of(key).get(key),
+    set: (key, value) => {
+      of(key).set(key, value)
+      return both
+    },
+    delete: (key) => {
+      of(key).delete(key)
+      return both
+    }
+  }
+  return both
+}
+
+/** What is left of a call's time, when its interceptors have passed it on. */
+export const timeOf = (values: ContextValues): Pick<Asked, "timeout" | "deadline"> => {
+  const of = values.get(deadline)
+  return { timeout: of?.remaining() ?? values.get(timeout), deadline: of }
 }
 
 export const pathOf = ({ name, parent }: DescMethod): string => `/${parent.typeName}/${name}`

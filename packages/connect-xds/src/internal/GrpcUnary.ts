@@ -7,7 +7,7 @@
 import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf"
 import { create } from "@bufbuild/protobuf"
 import type { ContextValues, Interceptor, Transport, UnaryResponse } from "@connectrpc/connect"
-import { Code, ConnectError, createContextValues } from "@connectrpc/connect"
+import { Code, ConnectError } from "@connectrpc/connect"
 import type { CommonTransportOptions } from "@connectrpc/connect/protocol"
 import * as Protocol from "@connectrpc/connect/protocol"
 import * as Grpc from "@connectrpc/connect/protocol-grpc"
@@ -47,7 +47,7 @@ export const make = (options: Options): Transport["unary"] => {
     method: DescMethodUnary<I, O>,
     header: Headers,
     input: MessageInitShape<I>,
-    asked: Pick<Calls.Asked, "signal" | "timeout" | "waitForReady">
+    asked: Pick<Calls.Asked, "deadline" | "signal" | "timeout" | "waitForReady">
   ): Promise<UnaryResponse<I, O>> => {
     const path = Calls.pathOf(method)
     const { binaryOptions, jsonOptions, readMaxBytes } = options
@@ -82,7 +82,7 @@ export const make = (options: Options): Transport["unary"] => {
       return send(method, fields, input, { signal, timeout, waitForReady: waits(values) })
     }
     return Protocol.runUnaryCall({
-      interceptors: Array.from(interceptors),
+      interceptors: [calls.first, ...interceptors],
       ...(signal === undefined ? {} : { signal }),
       req: {
         stream: false,
@@ -91,15 +91,18 @@ export const make = (options: Options): Transport["unary"] => {
         requestMethod: "POST",
         url: Protocol.createMethodUrl(options.baseUrl, method),
         header: headersOf(header),
-        contextValues: values ?? createContextValues(),
+        contextValues: Calls.withTimeout(values, timeout),
         message: input
       },
-      next: (request) =>
-        send(method, request.header, request.message, {
-          signal: request.signal,
-          timeout,
-          waitForReady: waits(request.contextValues)
+      next: ({ contextValues, header: fields, message, signal: given }) => {
+        const { deadline, timeout: left = timeout } = Calls.timeOf(contextValues)
+        return send(method, fields, message, {
+          signal: given,
+          deadline,
+          timeout: left,
+          waitForReady: waits(contextValues)
         })
+      }
     })
   }
 }
