@@ -10383,17 +10383,10 @@ const server = [
     by: "packages/connect-xds/test/ChannelDriver.test.ts"
   },
   {
-    fault: "calls: a cluster that comes back waits for a backoff of when nobody had its address",
-    file: "packages/connect-xds/src/internal/ChannelDriver.ts",
-    line: "    if (!isShared) return\n",
-    becomes: "",
-    by: "packages/connect-xds/test/ChannelDriver.test.ts"
-  },
-  {
     fault: "calls: an address that nothing said how to connect to is forgotten",
     file: "packages/connect-xds/src/internal/ChannelDriver.ts",
-    line: '        this.give({ _tag: "Connection", address, state: "CONNECTING", message: "" })\n        this.connect(address)\n',
-    becomes: "        this.stranded.delete(address)\n",
+    line: '      this.give({ _tag: "Connection", address, state: "CONNECTING", message: "" })\n      this.connect(address)\n',
+    becomes: "      this.stranded.delete(address)\n",
     by: "packages/connect-xds/test/ChannelDriver.test.ts"
   },
   {

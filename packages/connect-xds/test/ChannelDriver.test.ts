@@ -56,8 +56,10 @@ it("★ a call that is picked in the step in which its connection is drained is 
 
 it("★ a call that throws where it is placed ends with that, and nothing of it is left", () => {
   const channel = new DrivenChannel(({ events }) => events.ready()).routes("a").cluster("a").endpoints("a", 1).wait(1)
-  const call = channel.call("a", () => {
-    throw new Error("there are no numbers")
+  const call = channel.call("a", {
+    draw: () => {
+      throw new Error("there are no numbers")
+    }
   })
   expect(call.became).toBe("there are no numbers")
   expect(channel.driver.calls).toBe(0)
@@ -101,14 +103,14 @@ describe("nothing says how to connect to an address", () => {
     expect(call.became).toBe(first)
   })
 
-  it("★ the listener is gone: calls that were placed before wait for their connection as before", () => {
+  it("★ the listener is gone: what calls wait for that were placed before is connected to as before", () => {
     let isDown = true
-    const channel = new DrivenChannel(({ events }) => (isDown ? undefined : events.ready()))
+    const channel = new DrivenChannel(({ events }) => (isDown ? events.gone("refused") : events.ready()))
     channel.routes("a").cluster("a").endpoints("a", 1)
-    const call = channel.call("a")
-    channel.withoutListener()
+    const call = channel.call("a", { waitForReady: true })
+    channel.wait(1).withoutListener()
     isDown = false
-    channel.connections.at(-1)?.events.ready()
+    channel.wait(2_000)
     expect(call.became).toBe(first)
   })
 })

@@ -1,9 +1,9 @@
 /** A channel whose resources, connections and time a test says itself. */
 import * as Assignment from "@effect-xds/routing/Assignment"
 import * as CallHeaders from "@effect-xds/routing/CallHeaders"
+import type { Asked } from "@effect-xds/routing/Channel"
 import * as Cluster from "@effect-xds/routing/Cluster"
 import * as Listener from "@effect-xds/routing/Listener"
-import type { Draw } from "@effect-xds/routing/Draw"
 import { RingStore } from "@effect-xds/routing/RingStore"
 import * as RouteTable from "@effect-xds/routing/RouteTable"
 import type * as XdsConfig from "@effect-xds/routing/XdsConfig"
@@ -116,10 +116,17 @@ export class DrivenChannel {
     return this.tell({ _tag: "Assignment", name, known })
   }
 
-  call(cluster: string, draw: Draw = () => 0.5): Told {
+  call(cluster: string, more: Partial<Asked> = {}): Told {
     const told = { id: 0, became: "waits" }
     told.id = this.driver.call(
-      { path: `/${cluster}/M`, headers: CallHeaders.empty, waitForReady: false, timeout: undefined, draw },
+      {
+        path: `/${cluster}/M`,
+        headers: CallHeaders.empty,
+        waitForReady: false,
+        timeout: undefined,
+        draw: () => 0.5,
+        ...more
+      },
       {
         onSelect: () => undefined,
         onSend: ({ address }) => void (told.became = address),

@@ -23,12 +23,12 @@ import { Replay } from "./Replay.js"
 import * as Timeout from "./Timeout.js"
 
 /** Milliseconds until the caller's deadline. */
-export const timeout = createContextKey<number | undefined>(undefined, {
+const timeout = createContextKey<number | undefined>(undefined, {
   description: "milliseconds until the deadline"
 })
 
 /** The same, where interceptors take time of it. */
-export const deadline = createContextKey<Deadline | undefined>(undefined, { description: "the deadline" })
+const deadline = createContextKey<Deadline | undefined>(undefined, { description: "the deadline" })
 
 /** Whether a call waits where others fail. */
 export const waitForReady = createContextKey(false, { description: "wait for ready" })

@@ -86,8 +86,8 @@ export class ChannelDriver<C extends Connection> {
   private readonly draining = new Map<C, string>()
   private readonly watches = new Map<string, Watch>()
   private readonly callers = new Map<number, Caller<C>>()
-  /** Addresses that are wanted and that nothing says how to connect to, and whether that was told as a failure. */
-  private readonly stranded = new Map<string, boolean>()
+  /** Addresses that are wanted and that nothing says how to connect to. */
+  private readonly stranded = new Set<string>()
   /** Why the last attempt to connect failed, by address. */
   private readonly failures = new Map<string, string>()
   /** Calls that nothing is chosen for yet. */
@@ -250,12 +250,11 @@ export class ChannelDriver<C extends Connection> {
       if (link.readySince === undefined) this.connect(address)
       else this.give({ _tag: "Connection", address, state: "IDLE", message: "it is connected to in another way now" })
     }
-    for (const [address, isTold] of this.stranded) {
-      if (owners.get(address) !== undefined) {
-        // What was in the way is gone: at once, no backoff is due.
-        this.give({ _tag: "Connection", address, state: "CONNECTING", message: "" })
-        this.connect(address)
-      } else if (!isTold) this.strand(address)
+    for (const address of this.stranded) {
+      if (owners.get(address) === undefined) continue
+      // What was in the way is gone: at once, no backoff is due.
+      this.give({ _tag: "Connection", address, state: "CONNECTING", message: "" })
+      this.connect(address)
     }
   }
 
@@ -417,15 +416,13 @@ export class ChannelDriver<C extends Connection> {
     this.links.set(address, link)
   }
 
-  /**
-   * Nothing says how to connect to an address. ★ Never in the way of one of two clusters: a call of the other would go out as it
-   * must not. One that no cluster has is of a policy that is kept for a while, and has no calls: it waits.
-   */
+  /** Nothing says how to connect to an address: it waits for that. */
   private strand(address: string): void {
-    const isShared = this.owned.has(address)
-    this.stranded.set(address, isShared)
-    if (!isShared) return
-    const message = "clusters that have this address connect to it in different ways"
+    this.stranded.add(address)
+    // ★ Never in the way of one of them: a call of the other would go out as it must not.
+    const message = this.owned.has(address)
+      ? "clusters that have this address connect to it in different ways"
+      : "no cluster has this address"
     this.failed(address, message)
     this.give({ _tag: "Connection", address, state: "TRANSIENT_FAILURE", message, isHeld: true })
   }
