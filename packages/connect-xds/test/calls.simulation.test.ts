@@ -93,6 +93,7 @@ class SimulatedConnection implements Connection {
       const end = (outcome: "answered" | "lost"): void => {
         if (!this.going.delete(end)) return
         signal.removeEventListener("abort", abort)
+        if (outcome === "answered") this.hasAnswered = true
         resolve(outcome)
         if (this.isDraining && this.going.size === 0) this.end()
       }
