@@ -10465,6 +10465,55 @@ const server = [
     line: "if (deadline !== undefined) deadline.says = () => this.late(deadline.timeout)",
     becomes: "",
     by: "packages/connect-xds/test/transport.test.ts"
+  },
+  {
+    fault: "a prober that throws stops the checks of all hosts of its cluster",
+    file: "packages/discovery-node/src/HealthChecker.ts",
+    line: "const asked = Effect.suspend(() =>",
+    becomes: "const asked = ((ask: () => Effect.Effect<HealthCheck.Result>) => ask())(() =>",
+    by: "packages/discovery-node/test/healthChecker.test.ts"
+  },
+  {
+    fault: "a resolver that throws is never asked again",
+    file: "packages/discovery-node/src/internal/ClusterActor.ts",
+    line: "Effect.suspend(() => this.needs.resolver.resolve(name, family)).pipe(",
+    becomes: "this.needs.resolver.resolve(name, family).pipe(",
+    by: "packages/discovery-node/test/clusterMembers.test.ts"
+  },
+  {
+    fault: "a resolver whose answer is no list of addresses is never asked again",
+    file: "packages/discovery-node/src/internal/ClusterActor.ts",
+    line: '      Effect.filterOrDieMessage(areAnswers, "the resolver gave no list of IP addresses"),\n',
+    becomes: "",
+    by: "packages/discovery-node/test/clusterMembers.test.ts"
+  },
+  {
+    fault: "a watch of assignments that throws as it begins takes the watch of its cluster with it",
+    file: "packages/discovery-node/src/internal/ClusterActor.ts",
+    line: "Stream.runForEach(Stream.suspend(watch), (event)",
+    becomes: "Stream.runForEach(watch(), (event)",
+    by: "packages/discovery-node/test/clusterMembers.test.ts"
+  },
+  {
+    fault: "the assignment that a type wants is anything",
+    file: "packages/discovery/src/ClusterType.ts",
+    line: "if (assignment !== undefined && !isAssignment(assignment)) {",
+    becomes: "if (false) {",
+    by: "packages/discovery/test/clusterType.test.ts"
+  },
+  {
+    fault: "the clusters that a type names are anything",
+    file: "packages/discovery/src/ClusterType.ts",
+    line: "if (clusters !== undefined && !isNames(clusters)) return",
+    becomes: "if (false) return",
+    by: "packages/discovery/test/clusterType.test.ts"
+  },
+  {
+    fault: "what a type picks is anything",
+    file: "packages/discovery/src/ClusterType.ts",
+    line: '                Either.filterOrLeft(isPick, () => "pick gave no address"),\n',
+    becomes: "",
+    by: "packages/discovery/test/clusterType.test.ts"
   }
 ]
 

@@ -211,13 +211,15 @@ export const make = ({
         scope: Effect.runSync(Scope.make()),
         ask: undefined
       })
-      const asked =
+      // ★ What the code of a prober throws ends its probe alone.
+      const asked = Effect.suspend(() =>
         opened.ask === undefined
           ? Effect.flatMap(Scope.extend(prober.open(opened.target), opened.scope), (ask) => {
               opened.ask = ask
               return ask(true)
             })
           : opened.ask(isFresh)
+      )
       const fiber = fork(asked)
       check.running = fiber
       probes++

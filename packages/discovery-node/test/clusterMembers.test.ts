@@ -3,7 +3,8 @@ import { create, fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf"
 import { Bootstrap, XdsClient } from "@effect-xds/client"
 import * as Resource from "@effect-xds/core/resource/Resource"
 import * as Response from "@effect-xds/core/wire/Response"
-import { ClusterType, ClusterTypes, type HealthCheck, Host } from "@effect-xds/discovery"
+import type { ResourceEvent } from "@effect-xds/client/ResourceEvent"
+import { Cluster, ClusterType, ClusterTypes, type HealthCheck, Host } from "@effect-xds/discovery"
 import type { ClusterEvent } from "@effect-xds/discovery-node/ClusterEvent"
 import * as ClusterMembers from "@effect-xds/discovery-node/ClusterMembers"
 import * as ClusterMetrics from "@effect-xds/discovery-node/ClusterMetrics"
@@ -32,6 +33,8 @@ class World {
   readonly asked: Array<readonly [name: string, family: number]> = []
   /** What names resolve to; "failed"; "silent". */
   readonly names = new Map<string, ReadonlyArray<string> | "failed" | "silent">()
+  /** What the code of the resolver does instead, each once. */
+  readonly lies: Array<() => ReturnType<Resolver.Resolver["resolve"]>> = []
   cancelled = 0
   readonly probed: Array<Probing> = []
   /** Every probe is a success. */
@@ -39,9 +42,11 @@ class World {
   private nonce = 0
 
   readonly resolver = Layer.succeed(Resolver.Resolver, {
-    resolve: (name, family) =>
-      Effect.suspend(() => {
-        this.asked.push([name, family])
+    resolve: (name, family) => {
+      this.asked.push([name, family])
+      const lie = this.lies.shift()
+      if (lie !== undefined) return lie()
+      return Effect.suspend(() => {
         const answer = this.names.get(name) ?? []
         if (answer === "silent") return Effect.onInterrupt(Effect.never, () => Effect.sync(() => this.cancelled++))
         if (answer === "failed") {
@@ -50,6 +55,7 @@ class World {
         const of = answer.filter((address) => address.includes(":") === (family === 6))
         return Effect.succeed(of.map((address) => ({ address, ttl: 30 })))
       })
+    }
   })
 
   readonly prober = Layer.succeed(Prober.Prober, {
@@ -226,6 +232,13 @@ const routed = (members: Members): ReadonlyArray<string> =>
   members.assignment.priorities
     .flat()
     .flatMap(({ endpoints }) => endpoints.map(({ addresses }) => addresses[0]?.replace(/:80$/, "") ?? ""))
+
+/** Code that keeps no promise of its types. */
+const isPromised = (value: unknown): value is never => value !== isPromised
+const lie = (value: unknown): never => {
+  if (isPromised(value)) return value
+  throw new Error("this is no lie")
+}
 
 const [A, B, C] = ["10.0.0.1", "10.0.0.2", "10.0.0.3"] as const
 const eds: JsonObject = { name: "c", type: "EDS", edsClusterConfig: { edsConfig: { ads: {} } } }
@@ -530,6 +543,54 @@ describe("names", () => {
       expect(yield* counted).toMatchObject({ updateAttempt: 4, updateSuccess: 3, updateFailure: 1, updateEmpty: 1 })
     }))
 
+  const nonsense = [
+    undefined,
+    [null],
+    [{ ttl: 3 }],
+    [{ address: "a.test", ttl: 3 }],
+    [{ address: `${A}:80`, ttl: 3 }],
+    [{ address: A, ttl: "3" }]
+  ]
+  const lies: ReadonlyArray<readonly [string, () => never, string]> = [
+    [
+      "throws",
+      () => {
+        throw new Error("boom")
+      },
+      "Error: boom"
+    ],
+    ["gives no effect", () => lie(undefined), "valid effect"],
+    ...nonsense.map(
+      (value) =>
+        [`gives ${JSON.stringify(value)}`, () => lie(Effect.succeed(value)), "no list of IP addresses"] as const
+    )
+  ]
+
+  for (const [what, code, words] of lies) {
+    test(`★ a resolver that ${what} has failed, and is asked again`, (world) =>
+      Effect.gen(function* () {
+        world.names.set("a.test", [A])
+        world.lies.push(code)
+        const cluster = yield* open()
+        yield* world.clusters(dns("STRICT_DNS", { dnsRefreshRate: "5s" }))
+        yield* settle
+        const said = cluster.events.map((event) => [event._tag, "message" in event ? event.message : ""])
+        expect([(yield* cluster.current).state, said]).toEqual([
+          "Ready",
+          [["Unresolved", expect.stringContaining(words)]]
+        ])
+        yield* TestClock.adjust("5 seconds")
+        yield* settle
+        expect(routed(yield* cluster.current)).toEqual([A])
+        world.lies.push(code)
+        yield* TestClock.adjust("5 seconds")
+        yield* settle
+        yield* TestClock.adjust("5 seconds")
+        yield* settle
+        expect([routed(yield* cluster.current), world.asked.length]).toEqual([[A], 4])
+      }))
+  }
+
   test("★ a LOGICAL_DNS host moves, and its checks with it, without a drain", (world) =>
     Effect.gen(function* () {
       const cluster = yield* open()
@@ -615,6 +676,29 @@ describe("a cluster", () => {
       const { message, state } = yield* cluster.current
       expect([state, message]).toEqual(["Failed", expect.stringContaining("is watched with another decoder already")])
     }))
+
+  it.scoped("whose watches throw where they begin: that is said, and is all that becomes of it", () => {
+    const boom = (): never => {
+      throw new Error("boom")
+    }
+    const value = Either.getOrThrow(Cluster.make(fromJson(ClusterSchema, eds)))
+    const known = Stream.succeed<ResourceEvent<Cluster.Cluster>>({ _tag: "Updated", name: "c", value, version: "1" })
+    const of = (watches: ClusterMembers.Watches) =>
+      Effect.gen(function* () {
+        const members = yield* ClusterMembers.fromWatches(watches)
+        const cluster = yield* members.of("c")
+        yield* settle
+        const { message, state } = yield* cluster.current
+        return [state, message]
+      })
+    return Effect.gen(function* () {
+      expect(yield* of({ cluster: boom, assignment: boom })).toEqual(["Failed", "the watch has died: Error: boom"])
+      expect(yield* of({ cluster: () => known, assignment: boom })).toEqual([
+        "Ready",
+        'endpoints "c" cannot be watched: Error: boom'
+      ])
+    }).pipe(Effect.provide(Layer.merge(new World().resolver, new World().prober)))
+  })
 
   test("of type ORIGINAL_DST has the hosts that calls go to", (world) =>
     Effect.gen(function* () {

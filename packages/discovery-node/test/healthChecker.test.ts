@@ -281,6 +281,43 @@ describe("one host", () => {
     })
   )
 
+  it.scoped("★ a prober that throws has no answer, and other hosts are checked on", () =>
+    Effect.gen(function* () {
+      const boom = (): never => {
+        throw new Error("boom")
+      }
+      const asked: Array<string> = []
+      let throws = false
+      const prober: Prober.Prober = {
+        open: ({ address }) =>
+          address === "open"
+            ? boom()
+            : Effect.succeed(() => {
+                asked.push(address)
+                if (address === "ask" && throws) boom()
+                return Effect.succeed({ _tag: "Success" } as const)
+              })
+      }
+      const made = HealthChecker.make({ cluster: "shop", checkers: [checker()], on: () => undefined })
+      const checks = yield* Effect.provideService(made, Prober.Prober, prober)
+      yield* checks.trafficSeen
+      const last = (host: string) => Effect.map(checks.status(host), ([status]) => status?.last)
+      const died = { result: "Network", ago: 0, why: "the prober died: boom" }
+      for (const id of ["h", "open", "ask"]) yield* checks.check(Host.make(id))
+      yield* adjust(0)
+      expect([yield* last("open"), asked]).toEqual([died, ["h", "ask"]])
+      throws = true
+      yield* adjust(10_000)
+      expect([yield* last("ask"), asked.splice(2).sort()]).toEqual([died, ["ask", "h"]])
+      throws = false
+      yield* adjust(10_000)
+      expect([yield* last("ask"), asked.splice(2).sort()]).toEqual([
+        { result: "Success", ago: 8_000, why: "" },
+        ["ask", "h"]
+      ])
+    })
+  )
+
   it.scoped("★ an answer that lay unread while the event loop was late is no timeout", () =>
     Effect.gen(function* () {
       const fake = new Fake()

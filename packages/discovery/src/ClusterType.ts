@@ -181,6 +181,31 @@ const isHost = (host: unknown): boolean =>
   holds(host, "weight", (weight) => Predicate.isNumber(weight) && weight > 0) &&
   holds(host, "priority", (at) => Number.isInteger(at) && Predicate.isNumber(at) && at >= 0 && at <= maxPriority)
 
+const isMistake = (mistake: unknown): boolean =>
+  (["path", "reason", "message"] as const).every((key) => holds(mistake, key, Predicate.isString))
+
+const isNames = (names: unknown): boolean => isList(names) && names.every(Predicate.isString)
+
+const isSource = (source: unknown): boolean => {
+  switch (Predicate.hasProperty(source, "_tag") ? source._tag : undefined) {
+    case "Client":
+      return holds(source, "as", Predicate.isString)
+    case "File":
+      return holds(source, "path", Predicate.isString)
+    case "Api":
+      return holds(source, "kind", Predicate.isString) && holds(source, "servers", isNames)
+    default:
+      return false
+  }
+}
+
+const isAssignment = (assignment: unknown): boolean =>
+  holds(assignment, "name", Predicate.isString) && holds(assignment, "source", isSource)
+
+const isPick = (pick: unknown): boolean =>
+  holds(pick, "address", (address) => address === undefined || Predicate.isString(address)) &&
+  holds(pick, "ignored", Predicate.isNumber)
+
 /** What is wrong with an output; `undefined`: nothing. */
 const wrong = (output: unknown): string | undefined => {
   const tag = Predicate.hasProperty(output, "_tag") ? output._tag : undefined
@@ -252,20 +277,35 @@ export const define = <Config, State>(type: ClusterType<Config, State>): Definit
     return self
   }
 
-  const configure = (config: Config): Configured => {
+  const configure = (config: Config): Either.Either<Configured, string> =>
+    Either.gen(function* () {
+      const assignment = yield* attempt("assignment", () => type.assignment?.(config))
+      if (assignment !== undefined && !isAssignment(assignment)) {
+        return yield* Either.left("assignment gave no name and source")
+      }
+      const clusters = yield* attempt("clusters", () => type.clusters?.(config))
+      if (clusters !== undefined && !isNames(clusters)) return yield* Either.left("clusters gave no list of names")
+      return configured(config, assignment, clusters)
+    })
+
+  const configured = (
+    config: Config,
+    assignment: AssignmentSource | undefined,
+    clusters: ReadonlyArray<string> | undefined
+  ): Configured => {
     const { pick } = type
     return {
       typeUrl,
       config,
-      assignment: type.assignment?.(config),
-      clusters: type.clusters?.(config),
+      assignment,
+      clusters,
       pick:
         pick === undefined
           ? undefined
           : (members, call) =>
-              Either.getOrElse(
-                attempt("pick", () => pick(config, members, call)),
-                () => ({ address: undefined, ignored: 0 })
+              attempt("pick", () => pick(config, members, call)).pipe(
+                Either.filterOrLeft(isPick, () => "pick gave no address"),
+                Either.getOrElse(() => ({ address: undefined, ignored: 0 }))
               ),
       run: () =>
         Either.match(
@@ -297,12 +337,9 @@ export const define = <Config, State>(type: ClusterType<Config, State>): Definit
         ),
         (decoded) => {
           if (!Either.isEither(decoded)) return Either.left(rejected("decode gave no Either"))
-          return Either.flatMap(decoded, (config) =>
-            Either.mapLeft(
-              attempt("decode", () => configure(config)),
-              rejected
-            )
-          )
+          if (Either.isRight(decoded)) return Either.mapLeft(configure(decoded.right), rejected)
+          const { left } = decoded
+          return Either.left(isList(left) && left.every(isMistake) ? left : rejected("decode gave no list of mistakes"))
         }
       )
   }

@@ -85,6 +85,10 @@ describe("a type of one's own", () => {
     })
     const { type: broken } = Either.getOrThrow(read(throwing, "CLUSTER_PROVIDED"))
     expect(broken.pick?.([], call({}))).toEqual({ address: undefined, ignored: 0 })
+    for (const given of [undefined, null, "10.0.0.1:80", { address: 5, ignored: 0 }, { address: "10.0.0.1:80" }]) {
+      const { type: lying } = Either.getOrThrow(read(counting({ pick: () => lie(given) }), "CLUSTER_PROVIDED"))
+      expect(lying.pick?.([], call({}))).toEqual({ address: undefined, ignored: 0 })
+    }
   })
 
   it("may throw where it is read: the cluster is rejected, with its words", () => {
@@ -95,11 +99,43 @@ describe("a type of one's own", () => {
     }
     expect(errors({ decode: boom })).toEqual([`${typeUrl}: decode threw: boom`])
     expect(errors({ decode: () => lie(1) })).toEqual([`${typeUrl}: decode gave no Either`])
-    expect(errors({ assignment: boom })).toEqual([`${typeUrl}: decode threw: boom`])
-    expect(errors({ clusters: boom })).toEqual([`${typeUrl}: decode threw: boom`])
+    expect(errors({ assignment: boom })).toEqual([`${typeUrl}: assignment threw: boom`])
+    expect(errors({ clusters: boom })).toEqual([`${typeUrl}: clusters threw: boom`])
+    for (const mistakes of [undefined, "bad", [null], [{ message: "bad" }]]) {
+      expect(errors({ decode: () => lie(Either.left(mistakes)) })).toEqual([
+        `${typeUrl}: decode gave no list of mistakes`
+      ])
+    }
     const [settled, outputs] = running({ make: boom }).step({ _tag: "Start" }, { now: 0 })
     expect([outputs, settled.fault]).toEqual([[{ _tag: "Initialized" }], `${typeUrl}: make threw: boom`])
     expect(running({ deadline: boom }).fault).toBe(`${typeUrl}: deadline threw: boom`)
+  })
+
+  it("★ may say nonsense of what it needs: the cluster is rejected, and none that is in use is lost for it", () => {
+    const errors = (change: Partial<Own>, lbPolicy?: string) =>
+      Either.match(read(counting(change), lbPolicy), {
+        onLeft: (all) => all.map((each) => each.message),
+        onRight: () => []
+      })
+    const sources = [
+      null,
+      { _tag: "Air" },
+      { _tag: "Client" },
+      { _tag: "File" },
+      { _tag: "Api", kind: "REST", servers: [1] }
+    ]
+    for (const given of [null, "x", { name: "x" }, ...sources.map((source) => ({ name: "x", source }))]) {
+      expect(errors({ assignment: () => lie(given) })).toEqual([`${typeUrl}: assignment gave no name and source`])
+    }
+    for (const given of [null, 5, "x", [1, null]]) {
+      expect(errors({ clusters: () => lie(given) }, "CLUSTER_PROVIDED")).toEqual([
+        `${typeUrl}: clusters gave no list of names`
+      ])
+    }
+    const source = { _tag: "Client", as: "ads" } as const
+    expect(errors({ assignment: () => ({ name: "x", source }) })).toEqual([])
+    expect(errors({ assignment: () => undefined })).toEqual([])
+    expect(errors({ clusters: () => ["a"] }, "CLUSTER_PROVIDED")).toEqual([])
   })
 
   it.each<[string, Own["step"], string]>([

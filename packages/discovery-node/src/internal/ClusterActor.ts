@@ -4,8 +4,10 @@
 import type { Assignment } from "@effect-xds/discovery/Assignment"
 import type { Cluster } from "@effect-xds/discovery/Cluster"
 import type { AssignmentSource, Call, Pick } from "@effect-xds/discovery/ClusterType"
+import type * as DnsTarget from "@effect-xds/discovery/DnsTarget"
 import * as HealthFlags from "@effect-xds/discovery/HealthFlags"
 import * as HostSet from "@effect-xds/discovery/HostSet"
+import * as IpAddress from "@effect-xds/discovery/IpAddress"
 import * as Membership from "@effect-xds/discovery/Membership"
 import * as MemberSet from "@effect-xds/discovery/MemberSet"
 import * as Outlier from "@effect-xds/discovery/Outlier"
@@ -15,6 +17,7 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Metric from "effect/Metric"
+import * as Predicate from "effect/Predicate"
 import * as Random from "effect/Random"
 import * as Runtime from "effect/Runtime"
 import * as Scope from "effect/Scope"
@@ -69,6 +72,20 @@ const onDefect = (watch: Effect.Effect<void>, tell: (message: string) => void): 
       if (!Cause.isInterruptedOnly(cause)) tell(firstLine(cause))
     })
   )
+
+/** ★ Where the code of a watch throws as it begins, the watch has died. */
+const eachOf = <A>(watch: () => Stream.Stream<A>, hear: (event: A) => void): Effect.Effect<void> =>
+  Stream.runForEach(Stream.suspend(watch), (event) => Effect.sync(() => hear(event)))
+
+/** ★ A resolver is somebody else's code: types are no promise. An address may have a zone: `fe80::1%eth0`. */
+const isAnswer = (value: unknown): value is DnsTarget.Answer =>
+  Predicate.hasProperty(value, "address") &&
+  Predicate.isString(value.address) &&
+  IpAddress.isValid(value.address.replace(/%.*/, "")) &&
+  (!Predicate.hasProperty(value, "ttl") || value.ttl === undefined || Predicate.isNumber(value.ttl))
+
+const areAnswers = (value: unknown): value is ReadonlyArray<DnsTarget.Answer> =>
+  Array.isArray(value) && value.every(isAnswer)
 
 const firstLine = (cause: Cause.Cause<unknown>): string => Cause.pretty(cause).split("\n")[0] ?? ""
 
@@ -137,7 +154,10 @@ export class ClusterActor {
       const actor: ClusterActor = new ClusterActor(name, needs, runtime, scope, now, epoch, (at) => alarm.set(at))
       const alarm = yield* Alarm.make(now, () => actor.give({ _tag: "Deadline" }))
       yield* Effect.addFinalizer(() => Effect.sync(() => actor.close()))
-      const watch = Stream.runForEach(needs.watchCluster(name), (event) => Effect.sync(() => actor.hearCluster(event)))
+      const watch = eachOf(
+        () => needs.watchCluster(name),
+        (event) => actor.hearCluster(event)
+      )
       // A client that watches clusters with another decoder cannot watch this one.
       yield* Effect.forkScoped(
         onDefect(watch, (message) => actor.give({ _tag: "NoCluster", message: `the watch has died: ${message}` }))
@@ -335,8 +355,7 @@ export class ClusterActor {
       }
       this.give({ _tag: "Set", generation, input })
     }
-    const events = this.needs.watchAssignment(wanted)
-    const watch = Stream.runForEach(events, (event) => Effect.sync(() => hear(event)))
+    const watch = eachOf(() => this.needs.watchAssignment(wanted), hear)
     this.run(
       work.scope,
       onDefect(watch, (message) => {
@@ -354,7 +373,9 @@ export class ClusterActor {
     { attempt, family, name, target }: MemberSet.Output & { readonly _tag: "Resolve" }
   ): void {
     this.count(this.metrics.updateAttempt)
-    const query = Effect.exit(this.needs.resolver.resolve(name, family)).pipe(
+    const query = Effect.suspend(() => this.needs.resolver.resolve(name, family)).pipe(
+      Effect.filterOrDieMessage(areAnswers, "the resolver gave no list of IP addresses"),
+      Effect.exit,
       Effect.map((exit) => {
         const of = { target, attempt, family, random: this.random() }
         if (Exit.isSuccess(exit)) {
