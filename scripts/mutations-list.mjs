@@ -10514,6 +10514,27 @@ const server = [
     line: '                Either.filterOrLeft(isPick, () => "pick gave no address"),\n',
     becomes: "",
     by: "packages/discovery/test/clusterType.test.ts"
+  },
+  {
+    fault: "a cluster update forgets that the cluster had traffic",
+    file: "packages/discovery-node/src/internal/ClusterActor.ts",
+    line: "      hasTraffic: this.hasTraffic,\n",
+    becomes: "",
+    by: "packages/discovery-node/test/clusterMembers.test.ts"
+  },
+  {
+    fault: "the set that is warmed is not told of traffic",
+    file: "packages/discovery-node/src/internal/ClusterActor.ts",
+    line: "for (const work of this.work.values()) this.checking(work, (checker) => checker.trafficSeen)",
+    becomes: "this.checking(this.workInUse(), (checker) => checker.trafficSeen)",
+    by: "packages/discovery-node/test/clusterMembers.test.ts"
+  },
+  {
+    fault: "a call that was answered over an older connection is no traffic",
+    file: "packages/discovery-node/src/internal/ClusterActor.ts",
+    line: '    if (!this.hasTraffic && outcome._tag === "Response") this.trafficSeen()\n',
+    becomes: "",
+    by: "packages/discovery-node/test/clusterMembers.test.ts"
   }
 ]
 

@@ -111,7 +111,7 @@ export interface Service {
   readonly pick: (call: Call) => Effect.Effect<Pick>
   /** Whether there are connections to an address that was picked. */
   readonly inUse: (address: string, isInUse: boolean) => Effect.Effect<void>
-  /** There was a connection for a call. */
+  /** There was a connection for a call: also true of the cluster when it has changed. */
   readonly trafficSeen: Effect.Effect<void>
   /** The response to a call had `x-envoy-immediate-health-check-fail`. */
   readonly passiveFailure: (host: string) => Effect.Effect<void>

@@ -85,6 +85,8 @@ export interface Options {
   readonly on: (said: Said) => void
   /** Most probes that run at once; others that are due wait for one to end. At least 1. Default: {@link maxProbes}. */
   readonly maxProbes?: number | undefined
+  /** The cluster had a connection for a call before. Default: it had none. */
+  readonly hasTraffic?: boolean | undefined
 }
 
 /**
@@ -128,7 +130,8 @@ export const make = ({
   checkers,
   cluster,
   on,
-  maxProbes: most = maxProbes
+  maxProbes: most = maxProbes,
+  hasTraffic: hadTraffic = false
 }: Options): Effect.Effect<HealthChecker, never, Prober | Scope.Scope> =>
   Effect.gen(function* () {
     const prober = yield* Prober
@@ -146,7 +149,7 @@ export const make = ({
     /** Those whose probe is due, in order. */
     const due = new Set<Check>()
     let probes = 0
-    let hasTraffic = false
+    let hasTraffic = hadTraffic
     let isClosed = false
 
     /** Work that came while other work was done. */

@@ -17,7 +17,7 @@ import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endp
 import { ClusterConfigSchema } from "@effect-xds/proto/envoy/extensions/clusters/aggregate/v3/cluster"
 import { ScriptedServer } from "@effect-xds/testing"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Either, Exit, Layer, Metric, Record, Scope, Stream, TestClock } from "effect"
+import { Clock, Effect, Either, Exit, Layer, Metric, Record, Scope, Stream, TestClock } from "effect"
 
 /** Lets all fibers run. */
 const settle = Effect.repeatN(Effect.yieldNow(), 60)
@@ -936,6 +936,48 @@ describe("health", () => {
       yield* TestClock.adjust("60 seconds")
       yield* world.result(`${B}:80`, true)
       expect((yield* cluster.status).inUse?.hosts[1]?.checks[0]).toMatchObject({ isProbing: false, next: 70_000 })
+    }))
+
+  test("★ a cluster that ever had traffic is checked as often when it is changed, and the set that is warmed when traffic comes", (world) =>
+    Effect.gen(function* () {
+      const cluster = yield* open()
+      const often = (interval: string) =>
+        world.clusters({ ...checked, healthChecks: [tcp({ interval, noTrafficInterval: "60s" })] })
+      const next = (set: "inUse" | "warming") =>
+        Effect.gen(function* () {
+          const now = yield* Clock.currentTimeMillis
+          const [host] = (yield* cluster.status)[set]?.hosts ?? []
+          return host?.checks.map((check) => check.next - now)
+        })
+      yield* often("10s")
+      yield* world.assign(A, B)
+      yield* world.result(`${A}:80`, true)
+      expect(yield* next("warming")).toEqual([60_000])
+      yield* world.result(`${B}:80`, true)
+      yield* often("20s")
+      yield* cluster.trafficSeen
+      yield* world.result(`${A}:80`, true)
+      expect(yield* next("warming")).toEqual([20_000])
+      // Its connections stay open: nobody tells of traffic again.
+      yield* often("30s")
+      for (const host of [A, B]) yield* world.result(`${host}:80`, true)
+      expect(yield* next("inUse")).toEqual([30_000])
+    }))
+
+  test("a call that was answered had a connection, whoever made it", (world) =>
+    Effect.gen(function* () {
+      const cluster = yield* open()
+      yield* world.clusters({ ...checked, healthChecks: [tcp({ noTrafficInterval: "60s" })] })
+      yield* world.assign(A)
+      yield* world.result(`${A}:80`, true)
+      const [host] = (yield* cluster.status).inUse?.hosts ?? []
+      expect(host?.checks[0]?.next).toBe(60_000)
+      for (const outcome of ["ConnectFailure", "Timeout", "Response"] as const) {
+        yield* cluster.report(host?.host ?? "", { _tag: outcome, status: 200 })
+        yield* TestClock.adjust("60 seconds")
+        yield* world.result(`${A}:80`, true)
+      }
+      expect((yield* cluster.status).inUse?.hosts[0]?.checks[0]?.next).toBe(190_000)
     }))
 
   test("who is slow misses what was in between, and never the last", (world) =>

@@ -477,6 +477,16 @@ describe("many", () => {
     })
   )
 
+  it.scoped("and so does traffic that the cluster had before", () =>
+    Effect.gen(function* () {
+      const made = HealthChecker.make({ cluster: "shop", checkers: [checker()], on: () => undefined, hasTraffic: true })
+      const checks = yield* Effect.provideService(made, Prober.Prober, new Fake().prober)
+      yield* checks.check(h)
+      yield* adjust(100)
+      expect(yield* checks.status("h")).toMatchObject([{ next: 10_000 }])
+    })
+  )
+
   it.live("200 hosts and two checkers: each probe at its time, spread by jitter", () =>
     Effect.gen(function* () {
       const size = 200

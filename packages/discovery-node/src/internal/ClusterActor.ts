@@ -124,6 +124,8 @@ export class ClusterActor {
   private readonly inbox: Array<Membership.Input> = []
   private isAtWork = false
   private isClosed = false
+  /** ★ Of the cluster, and not of a set: connections that are open stay so when it is changed. */
+  private hasTraffic = false
   private readonly work = new Map<number, Work>()
   private readonly listeners = new Set<() => void>()
   private readonly hearers = new Set<(event: ClusterEvent) => void>()
@@ -190,6 +192,8 @@ export class ClusterActor {
   }
 
   report(host: string, outcome: Outlier.Outcome): void {
+    // Also over a connection that was made before anybody looked after the cluster.
+    if (!this.hasTraffic && outcome._tag === "Response") this.trafficSeen()
     // Done for each call: nothing is looked at where nobody is ejected.
     if (this.state.current?.set.outlier === undefined) return
     this.toCurrent({ _tag: "Outcome", host, outcome })
@@ -209,7 +213,9 @@ export class ClusterActor {
   }
 
   trafficSeen(): void {
-    this.checking(this.workInUse(), (checker) => checker.trafficSeen)
+    if (this.hasTraffic) return
+    this.hasTraffic = true
+    for (const work of this.work.values()) this.checking(work, (checker) => checker.trafficSeen)
   }
 
   passiveFailure(host: string): void {
@@ -399,6 +405,7 @@ export class ClusterActor {
       cluster: this.name,
       checkers,
       maxProbes: this.needs.maxProbes,
+      hasTraffic: this.hasTraffic,
       on: ({ checker, host, output }) => {
         switch (output._tag) {
           case "Health":
