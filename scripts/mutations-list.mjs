@@ -10535,6 +10535,41 @@ const server = [
     line: '    if (!this.hasTraffic && outcome._tag === "Response") this.trafficSeen()\n',
     becomes: "",
     by: "packages/discovery-node/test/clusterMembers.test.ts"
+  },
+  {
+    fault: "a leaf that panics takes all calls of an aggregate",
+    file: "packages/discovery/src/AggregateLeaves.ts",
+    line: "return own + rest >= 100 || (own === 0 && rest > 0)",
+    becomes: "return false",
+    by: "packages/discovery/test/clusterType.test.ts"
+  },
+  {
+    fault: "an aggregate serves with the panic of a leaf while others are well",
+    file: "packages/discovery-node/src/Members.ts",
+    line: "AggregateLeaves.isCalm(totals, at) ? members?.calm : members",
+    becomes: "members",
+    by: "packages/discovery-node/test/members.test.ts"
+  },
+  {
+    fault: "policies are not told who is well in a leaf that panics",
+    file: "packages/discovery-node/src/Members.ts",
+    line: "calm: this.calm === this ? undefined : this.calm.assignment",
+    becomes: "calm: undefined",
+    by: "packages/discovery-node/test/members.test.ts"
+  },
+  {
+    fault: "a leaf of an aggregate is called in panic while others are well",
+    file: "packages/routing/src/policy/Cds.ts",
+    line: "isCalm: AggregateLeaves.isCalm(totals, at)",
+    becomes: "isCalm: false",
+    by: "packages/discovery-node/test/members.test.ts"
+  },
+  {
+    fault: "a leaf without endpoints counts as well",
+    file: "packages/routing/src/Assignment.ts",
+    line: "endpoints.length > 0)) ? 100 : 0)",
+    becomes: "endpoints.length >= 0)) ? 100 : 0)",
+    by: "packages/routing/test/stars.test.ts"
   }
 ]
 

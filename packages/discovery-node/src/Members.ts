@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import * as AggregateLeaves from "@effect-xds/discovery/AggregateLeaves"
 import * as HealthFlags from "@effect-xds/discovery/HealthFlags"
 import type * as Host from "@effect-xds/discovery/Host"
 import * as HostSet from "@effect-xds/discovery/HostSet"
@@ -45,6 +46,7 @@ export class Members {
   private known: ReadonlyArray<Priority> | undefined
   private made: Assignment.Assignment | undefined
   private counted: PriorityLoad.PriorityLoad | undefined
+  private calmed: Members | undefined
 
   constructor(
     readonly cluster: string,
@@ -55,7 +57,9 @@ export class Members {
     /** The set in use. */
     readonly set: MemberSet.MemberSet | undefined,
     /** Of an aggregate: the clusters whose hosts it has, the best first. */
-    readonly leaves?: ReadonlyArray<Leaf> | undefined
+    readonly leaves?: ReadonlyArray<Leaf> | undefined,
+    /** When they panic, in percent. Default: as the cluster says. */
+    readonly panicThreshold?: number | undefined
   ) {}
 
   /** Who is there, in the order in which they came. */
@@ -66,7 +70,9 @@ export class Members {
   /** How calls are shared among priorities. */
   get load(): PriorityLoad.PriorityLoad {
     this.counted ??=
-      this.set === undefined ? { loads: [], total: 0, failTrafficOnPanic: false } : MemberSet.loadOf(this.set)
+      this.set === undefined
+        ? { loads: [], total: 0, failTrafficOnPanic: false }
+        : MemberSet.loadOf(this.set, this.panicThreshold)
     return this.counted
   }
 
@@ -82,14 +88,30 @@ export class Members {
 
   /** Whether a call finds a host. */
   get canServe(): boolean {
-    if (this.leaves !== undefined) return this.leaves.some(({ members }) => members?.canServe === true)
+    if (this.leaves !== undefined) return this.serving !== undefined
     return this.assignment.priorities.some((localities) => localities.length > 0)
   }
 
-  /** Of an aggregate: the first leaf that can serve; of another cluster, itself. `undefined`: none can. */
+  /**
+   * Of an aggregate: the first leaf that can serve, ★ without panic where others can take its calls; of another cluster, itself.
+   * `undefined`: none can.
+   */
   get serving(): Members | undefined {
     if (this.leaves === undefined) return this.canServe ? this : undefined
-    return this.leaves.find(({ members }) => members?.canServe === true)?.members
+    const totals = this.leaves.map(({ members }) => members?.load.total ?? 0)
+    for (const [at, { members }] of this.leaves.entries()) {
+      const leaf = AggregateLeaves.isCalm(totals, at) ? members?.calm : members
+      if (leaf?.canServe === true) return leaf
+    }
+    return undefined
+  }
+
+  /** The same without panic: those who are well alone. */
+  get calm(): Members {
+    this.calmed ??= this.load.loads.some(({ isPanicking }) => isPanicking)
+      ? new Members(this.cluster, this.state, this.message, this.set, this.leaves, 0)
+      : this
+    return this.calmed
   }
 
   /** What keeps hosts from getting calls, for people; empty: nothing does, but they may all be in other priorities. */
@@ -128,12 +150,15 @@ export class Members {
       })
     )
     const there = groups.filter(({ isTold, share }) => isTold || share > 0)
-    return {
+    const made = {
       name: this.cluster,
       priorities: there.map(({ localities }) => localities),
       shares: there.map(({ share }) => share),
       drops: this.drops
     }
+    const { total } = this.load
+    if (this.set === undefined || total === 100) return made
+    return { ...made, shortage: { total, calm: this.calm === this ? undefined : this.calm.assignment } }
   }
 }
 

@@ -9,9 +9,11 @@ import { CallCounters } from "@effect-xds/routing/CallCounters"
 import * as CallHeaders from "@effect-xds/routing/CallHeaders"
 import * as Routed from "@effect-xds/routing/Cluster"
 import * as CompiledPicker from "@effect-xds/routing/CompiledPicker"
+import type { Assignment as RoutedAssignment } from "@effect-xds/routing/Assignment"
 import type * as Picker from "@effect-xds/routing/Picker"
 import * as Cds from "@effect-xds/routing/policy/Cds"
 import * as Tree from "@effect-xds/routing/Tree"
+import type { ClusterConfig } from "@effect-xds/routing/XdsConfig"
 import { describe, expect, it } from "@effect/vitest"
 import { Either } from "effect"
 
@@ -32,9 +34,14 @@ const clusterJson = (more: JsonObject): JsonObject => ({
 })
 
 /** Members with these localities; the name of a locality is its place. */
-const membersOf = (localities: ReadonlyArray<Locality>, policy: JsonObject = {}, more: JsonObject = {}): Members => {
+const membersOf = (
+  localities: ReadonlyArray<Locality>,
+  policy: JsonObject = {},
+  more: JsonObject = {},
+  hostsBefore = 0
+): Members => {
   const cluster = Either.getOrThrow(Cluster.make(fromJson(ClusterSchema, clusterJson(more))))
-  let hosts = 0
+  let hosts = hostsBefore
   const many = (healthStatus: string, count = 0): ReadonlyArray<JsonObject> =>
     Array.from({ length: count }, () => {
       const address = `10.0.${hosts >> 8}.${hosts++ & 255}`
@@ -61,13 +68,19 @@ const membersOf = (localities: ReadonlyArray<Locality>, policy: JsonObject = {},
   return new Members("c", "Ready", "", set)
 }
 
-/** A picker of these members; all that is to be connected is. */
-const pickerOf = ({ assignment }: Members): Picker.Picker => {
+/** A picker of these members, or of those of an aggregate's leaves; all that is to be connected is. */
+const pickerOf = ({ assignment, cluster: name, leaves }: Members): Picker.Picker => {
   const cluster = Either.getOrThrow(Routed.make(fromJson(ClusterSchema, clusterJson({ lbPolicy: "ROUND_ROBIN" }))))
-  const clusters = new Map([["c", { _tag: "Leaf", cluster, assignment, note: "" } as const]])
+  const leafOf = (given: RoutedAssignment | undefined) =>
+    ({ _tag: "Leaf", cluster, assignment: given, note: "" }) as const
+  const clusters = new Map<string, ClusterConfig>(
+    leaves?.map((leaf) => [leaf.cluster, leafOf(leaf.members?.assignment)])
+  )
+  const names = Array.from(clusters.keys())
+  clusters.set(name, leaves === undefined ? leafOf(assignment) : { _tag: "Aggregate", cluster, leaves: names })
   const context = { now: 0, draw: () => 0 }
   const queue: Array<Tree.Input> = [
-    { _tag: "Config", config: Cds.policy.with({ cluster: "c", clusters }), endpoints: [] }
+    { _tag: "Config", config: Cds.policy.with({ cluster: name, clusters }), endpoints: [] }
   ]
   let tree = Tree.empty
   for (let input = queue.shift(); input !== undefined; input = queue.shift()) {
@@ -88,7 +101,8 @@ const picking = (members: Members): ((draw: (n: number) => number) => HostSet.Me
   return (draw) => {
     const picked = CompiledPicker.pick(picker, { ...call, draw }, counters)
     if (picked._tag !== "Complete") return undefined
-    return members.all.find(({ host }) => host.address === picked.address)
+    const all = members.leaves?.flatMap((leaf) => leaf.members?.all ?? []) ?? members.all
+    return all.find(({ host }) => host.address === picked.address)
   }
 }
 
@@ -104,6 +118,64 @@ const localitiesOf = (priorities: ReadonlyArray<Priority>): ReadonlyArray<Locali
     draining,
     failing: all - healthy - degraded - draining
   }))
+
+describe("calls among the leaves of an aggregate", () => {
+  const leafOf = (name: string, at: number, priorities: ReadonlyArray<Priority>, more: JsonObject = {}) => {
+    const { message, set, state } = membersOf(localitiesOf(priorities), {}, more, at * 1_000)
+    return { cluster: name, members: new Members(name, state, message, set) }
+  }
+  const aggregateOf = (first: ReadonlyArray<Priority>, second: ReadonlyArray<Priority>, more: JsonObject = {}) =>
+    new Members("r", "Ready", "", undefined, [
+      leafOf("a", 0, first, more),
+      { cluster: "missing", members: undefined },
+      leafOf("b", 1, second)
+    ])
+  /** The leaf that serves, how many hosts it uses, and where calls go: how many hosts, and whether any of them fails. */
+  const seen = (members: Members) => {
+    const { serving } = members
+    const pick = picking(members)
+    const called = new Set(Array.from({ length: 1_000 }, (_, call) => pick(() => call / 1_000)))
+    const addresses = Array.from(called, (member) => member?.host.address ?? "")
+    const leaf = members.leaves?.filter((each) =>
+      each.members?.all.some(({ host }) => addresses.includes(host.address))
+    )
+    return [
+      serving?.cluster,
+      serving?.assignment.priorities.flat().flatMap(({ endpoints }) => endpoints).length,
+      leaf?.map((each) => each.cluster).join(),
+      called.size
+    ]
+  }
+
+  it("★ the next one, where nobody is well in the first, however much that one would panic", () => {
+    expect(seen(aggregateOf([[0, 4]], [[3, 3]]))).toEqual(["b", 3, "b", 3])
+    expect(
+      seen(
+        aggregateOf(
+          [
+            [0, 4],
+            [0, 4]
+          ],
+          [[1, 4]]
+        )
+      )
+    ).toEqual(["b", 4, "b", 4])
+    expect(seen(aggregateOf([[0, 4]], [[0, 3, 3]]))).toEqual(["b", 3, "b", 3])
+  })
+
+  it("★ those alone who are well in the first, where enough are in all; all of it where too few are", () => {
+    expect(seen(aggregateOf([[1, 4]], [[3, 3]]))).toEqual(["a", 1, "a", 1])
+    expect(seen(aggregateOf([[1, 4]], [[1, 4]]))).toEqual(["a", 4, "a", 4])
+    const failing = { commonLbConfig: { zoneAwareLbConfig: { failTrafficOnPanic: true } } }
+    expect(seen(aggregateOf([[1, 4]], [[3, 3]], failing))).toEqual(["a", 1, "a", 1])
+  })
+
+  it("the first, in panic, where nobody is well anywhere; by itself each leaf panics as it did", () => {
+    const members = aggregateOf([[0, 4]], [[0, 3]])
+    expect(seen(members)).toEqual(["a", 4, "a", 4])
+    expect(seen(aggregateOf([[0, 4]], [[3, 3]]).leaves?.[0]?.members ?? members)).toEqual(["a", 4, undefined, 4])
+  })
+})
 
 describe("calls among priorities", () => {
   it.each<readonly [vector: number, priorities: ReadonlyArray<Priority>, counts: ReadonlyArray<number>]>([

@@ -65,3 +65,17 @@ export const of = (cluster: string, lookup: Lookup): Either.Either<Leaves, strin
     ? Either.right({ leaves: Array.from(leaves), visited: Array.from(done) })
     : Either.left(problem)
 }
+
+/**
+ * Whether a leaf does without panic: where enough are well in it and those after it together, or nobody is in it and somebody
+ * after it. ★ By itself it would panic, take all calls, and those after it would never get one. Envoy reckons over the priorities
+ * of all leaves, too.
+ *
+ * @param totals `total` of the load of each leaf, the best first; 0: nothing is known of it
+ * @since 0.1.0
+ */
+export const isCalm = (totals: ReadonlyArray<number>, at: number): boolean => {
+  const [own = 0, ...after] = totals.slice(at)
+  const rest = after.reduce((sum, total) => sum + total, 0)
+  return own + rest >= 100 || (own === 0 && rest > 0)
+}

@@ -91,11 +91,16 @@ export const since = (self: MemberSet, host: string): number | undefined =>
 /**
  * How calls are shared among its priorities, as its hosts are now.
  *
+ * @param panicThreshold in percent; default: that of the cluster
  * @since 0.1.0
  */
-export const loadOf = ({ assignment, cluster, hosts }: MemberSet): PriorityLoads.PriorityLoad =>
+export const loadOf = (
+  { assignment, cluster, hosts }: MemberSet,
+  panicThreshold: number = cluster.load.panicThreshold
+): PriorityLoads.PriorityLoad =>
   PriorityLoads.make(PriorityLoads.tally(HashMap.values(hosts.members)), {
     ...cluster.load,
+    panicThreshold,
     ...(assignment === undefined
       ? {}
       : {

@@ -216,6 +216,17 @@ describe("the leaves of an aggregate", () => {
     expect(names({ r: ["a"], s: ["s"], a: "leaf" })).toEqual(["a"])
   })
 
+  it.each<[string, ReadonlyArray<number>, ReadonlyArray<boolean>]>([
+    ["the last one may always panic", [0], [false]],
+    ["nobody is well anywhere: all may", [0, 0], [false, false]],
+    ["enough are well in it and after it", [14, 86, 0], [true, false, false]],
+    ["nobody is well in it, some are after it", [0, 0, 14], [true, true, false]],
+    ["too few are well in it and after it", [14, 42], [false, false]],
+    ["who is before it makes up for nobody: it comes after that one failed", [100, 0], [true, false]]
+  ])("whether they do without panic: %s", (_, totals, calm) => {
+    expect(totals.map((_total, at) => AggregateLeaves.isCalm(totals, at))).toEqual(calm)
+  })
+
   it("sixteen deep, and no deeper", () => {
     const chain = (depth: number) =>
       Object.fromEntries(Array.from({ length: depth }, (_, index) => [`n${index}`, [`n${index + 1}`]]))

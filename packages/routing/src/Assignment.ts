@@ -47,7 +47,30 @@ export interface Assignment {
    */
   readonly shares?: ReadonlyArray<number> | undefined
   readonly drops: ReadonlyArray<Drop>
+  /** Fewer are well than its calls need. Default: enough are. */
+  readonly shortage?: Shortage | undefined
 }
+
+/**
+ * Who is well where fewer are than calls need.
+ *
+ * @since 0.1.0
+ */
+export interface Shortage {
+  /** How much is there for calls to go to, in percent: below 100. */
+  readonly total: number
+  /** Those who are well alone: what a leaf of an aggregate has while others can take its calls. Default: the same. */
+  readonly calm?: Pick<Assignment, "priorities" | "shares"> | undefined
+}
+
+/**
+ * How much is there for calls to go to, in percent.
+ *
+ * @since 0.1.0
+ */
+export const totalOf = ({ priorities, shortage }: Assignment): number =>
+  shortage?.total ??
+  (priorities.some((localities) => localities.some(({ endpoints }) => endpoints.length > 0)) ? 100 : 0)
 
 const maxWeight = 2 ** 32 - 1
 

@@ -5,6 +5,7 @@
  * @see https://github.com/grpc/proposal/blob/master/A75-xds-aggregate-cluster-behavior-fixes.md
  * @since 0.1.0
  */
+import * as AggregateLeaves from "@effect-xds/discovery/AggregateLeaves"
 import * as Localities from "@effect-xds/discovery/Locality"
 import type { Assignment, Locality } from "../Assignment.js"
 import * as Assignments from "../Assignment.js"
@@ -32,6 +33,8 @@ export interface Config {
   readonly clusters: ReadonlyMap<string, ClusterConfig>
   /** Whether calls may belong to sessions. Default: false. */
   readonly sessions?: boolean | undefined
+  /** It is a leaf of an aggregate, and others take calls instead of those of it who are not well. Default: false. */
+  readonly isCalm?: boolean | undefined
 }
 
 /** A priority of a leaf: its name stays while it shares a locality with what it was. */
@@ -95,10 +98,11 @@ const nameAll = (
 const leafOf = (
   self: State,
   { assignment, cluster, note }: ClusterConfig & { readonly _tag: "Leaf" },
-  sessions: boolean
+  sessions: boolean,
+  isCalm: boolean
 ): readonly [State, Configured | Picker] => {
   const { discovery, maxRequests, outlierDetection, policy } = cluster
-  const priorities = assignment?.priorities ?? []
+  const { priorities = [], shares } = (isCalm ? assignment?.shortage?.calm : undefined) ?? assignment ?? {}
   if (priorities.length === 0) {
     const message = note === "" ? `cluster ${JSON.stringify(cluster.name)} has no endpoints` : note
     return [self, Pickers.fail("NoEndpoint", message)]
@@ -118,7 +122,7 @@ const leafOf = (
             child: policy,
             endpoints: endpoints.map(mark)
           })),
-          assignment?.shares
+          shares
         ),
         mark
       )
@@ -180,16 +184,20 @@ const gone = (message: string): Picker => ({ _tag: "Drop", status: Status.unavai
 
 const configOf = (
   self: State,
-  { cluster, clusters, sessions = false }: Config
+  { cluster, clusters, isCalm = false, sessions = false }: Config
 ): readonly [State, Configured | Picker] => {
   const config = clusters.get(cluster)
   if (config === undefined) return [self, gone(`cluster ${JSON.stringify(cluster)} is not there`)]
   if (config._tag === "Failed") return [self, gone(config.message)]
-  if (config._tag === "Leaf") return leafOf(self, config, sessions)
+  if (config._tag === "Leaf") return leafOf(self, config, sessions, isCalm)
   // Policy, drops and limits are those of the leaves.
-  const priorities = config.leaves.map((leaf) => ({
+  const totals = config.leaves.map((leaf) => {
+    const known = clusters.get(leaf)
+    return known?._tag === "Leaf" && known.assignment !== undefined ? Assignments.totalOf(known.assignment) : 0
+  })
+  const priorities = config.leaves.map((leaf, at) => ({
     name: leaf,
-    child: policy.with({ cluster: leaf, clusters, sessions }),
+    child: policy.with({ cluster: leaf, clusters, sessions, isCalm: AggregateLeaves.isCalm(totals, at) }),
     endpoints: []
   }))
   return [{ ...self, missing: "" }, Priority.policy.with({ priorities })]
