@@ -10570,6 +10570,20 @@ const server = [
     line: "endpoints.length > 0)) ? 100 : 0)",
     becomes: "endpoints.length >= 0)) ? 100 : 0)",
     by: "packages/routing/test/stars.test.ts"
+  },
+  {
+    fault: "weights of localities count in a cluster that does not say so",
+    file: "packages/discovery-node/src/Members.ts",
+    line: "this.set?.cluster.isLocalityWeighted === true",
+    becomes: "this.set !== undefined",
+    by: "packages/discovery-node/test/members.test.ts"
+  },
+  {
+    fault: "weights of localities do not count for the policies of load_balancing_policy",
+    file: "packages/discovery/src/Cluster.ts",
+    line: "isLocalityWeighted: message.loadBalancingPolicy !== undefined || ",
+    becomes: "isLocalityWeighted: ",
+    by: "packages/discovery/test/reading.test.ts"
   }
 ]
 

@@ -129,7 +129,8 @@ export class Members {
   /**
    * What `Cds` and the policies below it take: of each priority those who get calls, by their localities, and which share of
    * the calls that is. ★ Those that are degraded come after all priorities, with a share of their own. In panic all get
-   * calls, or nobody does, as the load says.
+   * calls, or nobody does, as the load says. Weights of localities count only where the cluster says so; else all hosts are
+   * alike.
    */
   get assignment(): Assignment.Assignment {
     this.made ??= this.assign()
@@ -144,7 +145,9 @@ export class Members {
         const { all, load } = priority
         const localities = load.isPanicking
           ? alike(failTrafficOnPanic ? [] : all, this.cluster)
-          : localitiesOf(priority, health, factor, this.cluster)
+          : this.set?.cluster.isLocalityWeighted === true
+            ? localitiesOf(priority, health, factor, this.cluster)
+            : alike(priority[health], this.cluster)
         // Who is healthy and gets no calls now is told, too, for policies that do without shares.
         return { share: load[health], localities, isTold: health === "healthy" && localities.length > 0 }
       })

@@ -266,7 +266,7 @@ describe("EDS", () => {
     Effect.gen(function* () {
       const cluster = yield* open()
       expect((yield* cluster.current).state).toBe("Warming")
-      yield* world.clusters(eds)
+      yield* world.clusters({ ...eds, commonLbConfig: { localityWeightedLbConfig: {} } })
       expect([(yield* cluster.current).state, (yield* world.requested)["ClusterLoadAssignment"]]).toEqual([
         "Warming",
         ["c"]

@@ -281,16 +281,57 @@ describe("calls among priorities", () => {
 })
 
 describe("localities", () => {
+  const weighted: JsonObject = { commonLbConfig: { localityWeightedLbConfig: {} } }
   const weights = (
     localities: ReadonlyArray<Locality>,
-    policy?: JsonObject
+    policy?: JsonObject,
+    more = weighted
   ): ReadonlyArray<readonly [string, number]> =>
-    membersOf(localities, policy).assignment.priorities.flatMap((each) =>
+    membersOf(localities, policy, more).assignment.priorities.flatMap((each) =>
       each.map(({ endpoints, name, weight }) => {
         expect(endpoints.map(({ localityWeight }) => localityWeight)).toEqual(endpoints.map(() => weight))
         return [name.replace(/\D/g, ""), weight] as const
       })
     )
+
+  it.each<[string, JsonObject, ReadonlyArray<readonly [string, number]>]>([
+    [
+      "and do not by default",
+      {},
+      [
+        ["0", 1],
+        ["1", 9],
+        ["2", 1]
+      ]
+    ],
+    [
+      "and do not with another config",
+      { commonLbConfig: { zoneAwareLbConfig: {} } },
+      [
+        ["0", 1],
+        ["1", 9],
+        ["2", 1]
+      ]
+    ],
+    [
+      "as here",
+      weighted,
+      [
+        ["0", 1],
+        ["1", 99]
+      ]
+    ],
+    [
+      "or leaves it to a policy of the newer API",
+      { ...weighted, loadBalancingPolicy: {} },
+      [
+        ["0", 1],
+        ["1", 99]
+      ]
+    ]
+  ])("★ weigh what they are told where the cluster says so: %s", (_, more, expected) => {
+    expect(weights([{ weight: 1, healthy: 1 }, { weight: 99, healthy: 9 }, { healthy: 1 }], {}, more)).toEqual(expected)
+  })
 
   it("weigh what they are told while enough of their hosts are well: h / n of 100 / 140", () => {
     const localities: ReadonlyArray<Locality> = [
@@ -333,10 +374,11 @@ describe("localities", () => {
 
   it("of degraded hosts weigh by how many of those there are", () => {
     // 28 % are healthy, and the others go to those that are degraded.
-    const members = membersOf([
+    const localities: ReadonlyArray<Locality> = [
       { weight: 10, healthy: 2, degraded: 5, failing: 1 },
       { weight: 10, degraded: 1, failing: 1 }
-    ])
+    ]
+    const members = membersOf(localities, {}, weighted)
     expect(members.load.loads).toEqual([{ healthy: 28, degraded: 72, isPanicking: false }])
     expect(members.assignment.shares).toEqual([28, 72])
     const [healthy, degraded] = members.assignment.priorities

@@ -34,7 +34,10 @@ export interface Cluster {
   readonly outlierDetection: OutlierSettings.OutlierSettings | undefined
   /** Unless an assignment says otherwise. */
   readonly load: PriorityLoads.Settings
-  /** Calls are shared among localities by their weights. */
+  /**
+   * Calls are shared among localities by their weights: `locality_weighted_lb_config`. Of `load_balancing_policy`, beside which
+   * that does not count, always: the policies say themselves whether they look at them.
+   */
   readonly isLocalityWeighted: boolean
   /** Of `load_assignment`; what EDS brings has its own. */
   readonly drops: Assignments.Assignment["drops"]
@@ -81,7 +84,7 @@ export const make = (
       weightedPriorityHealth: assignment?.weightedPriorityHealth ?? false,
       failTrafficOnPanic: locality?.case === "zoneAwareLbConfig" && locality.value.failTrafficOnPanic
     },
-    isLocalityWeighted: locality?.case === "localityWeightedLbConfig",
+    isLocalityWeighted: message.loadBalancingPolicy !== undefined || locality?.case === "localityWeightedLbConfig",
     drops: assignment?.drops ?? []
   })
 }

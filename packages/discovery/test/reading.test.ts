@@ -296,6 +296,15 @@ describe("a cluster", () => {
     expect([read.hosts.checkers, read.checkers[0]?.settings.interval]).toEqual([[""], 2_000])
     expect(Either.getOrThrow(readCluster({ loadAssignment: fixed })).load.panicThreshold).toBe(50)
     expect(Either.getOrThrow(readCluster({})).type.typeUrl).toBe("STATIC")
+    const weighted = { commonLbConfig: { localityWeightedLbConfig: {} } }
+    for (const [json, isWeighted] of [
+      [{}, false],
+      [weighted, true],
+      // Its policies say it themselves.
+      [{ loadBalancingPolicy: {} }, true]
+    ] as const) {
+      expect(Either.getOrThrow(readCluster(json)).isLocalityWeighted).toBe(isWeighted)
+    }
   })
 
   it("DNS, by fields of the cluster, and by cluster_type alike", () => {
