@@ -2449,8 +2449,8 @@ const server = [
   {
     fault: "degraded hosts of a locality count for its healthy ones",
     file: "packages/discovery-node/src/Members.ts",
-    line: "PriorityLoad.localityWeight(first?.localityWeight ?? 0, sums[health], ",
-    becomes: "PriorityLoad.localityWeight(first?.localityWeight ?? 0, sums.healthy + sums.degraded, ",
+    line: "PriorityLoad.localityWeight(givenOf(name), sums[health], ",
+    becomes: "PriorityLoad.localityWeight(givenOf(name), sums.healthy + sums.degraded, ",
     by: "packages/discovery-node/test/members.test.ts"
   },
   {
@@ -10584,6 +10584,27 @@ const server = [
     line: "isLocalityWeighted: message.loadBalancingPolicy !== undefined || ",
     becomes: "isLocalityWeighted: ",
     by: "packages/discovery/test/reading.test.ts"
+  },
+  {
+    fault: "a locality that is there twice has the weight of whichever of its hosts is well",
+    file: "packages/discovery/src/Assignment.ts",
+    line: "weights.get(placeOf(group)) ?? 0",
+    becomes: "group.loadBalancingWeight ?? 0",
+    by: "packages/discovery/test/reading.test.ts"
+  },
+  {
+    fault: "localities of other priorities share a weight",
+    file: "packages/discovery/src/Assignment.ts",
+    line: "`${priority} ${locality",
+    becomes: "`${priority * 0} ${locality",
+    by: "packages/discovery/test/reading.test.ts"
+  },
+  {
+    fault: "a host that is listed no longer says what its locality weighs",
+    file: "packages/discovery-node/src/Members.ts",
+    line: "if (isListed || list?.weights",
+    becomes: "if (list?.weights",
+    by: "packages/discovery-node/test/clusterMembers.test.ts"
   }
 ]
 

@@ -25,6 +25,8 @@ export interface Priority {
   readonly all: ReadonlyArray<Host.Host>
   /** How many each locality has, by its name. */
   readonly localities: ReadonlyMap<string, PriorityLoad.Sums>
+  /** What each locality weighs, by its name; 0: nothing was said. */
+  readonly weights: ReadonlyMap<string, number>
 }
 
 /**
@@ -183,13 +185,17 @@ const prioritiesOf = (self: Members): ReadonlyArray<Priority> => {
     healthy: new Array<Host.Host>(),
     degraded: new Array<Host.Host>(),
     all: new Array<Host.Host>(),
-    localities: new Map<string, PriorityLoad.Sums>()
+    localities: new Map<string, PriorityLoad.Sums>(),
+    weights: new Map<string, number>()
   }))
   for (const member of self.all) {
     const list = lists[member.host.priority]
     list?.all.push(member.host)
-    const { locality } = member.host
+    const { locality, localityWeight } = member.host
     list?.localities.set(locality, PriorityLoad.plus(list.localities.get(locality), member))
+    // ★ Who is listed no longer knows what its locality weighed then.
+    const isListed = !HealthFlags.has(member.flags, "PENDING_DYNAMIC_REMOVAL")
+    if (isListed || list?.weights.has(locality) === false) list?.weights.set(locality, localityWeight)
     if (!HostSet.isRouted(set.hosts, member)) continue
     const health = HealthFlags.healthOf(member.flags)
     if (health === "healthy") list?.healthy.push(member.host)
@@ -200,16 +206,17 @@ const prioritiesOf = (self: Members): ReadonlyArray<Priority> => {
 
 /** ★ By how many of its hosts are well a locality weighs less; without a weight it gets nothing if another has one. */
 const localitiesOf = (
-  { localities, ...hosts }: Priority,
+  { localities, weights: given, ...hosts }: Priority,
   health: "healthy" | "degraded",
   factor: number | undefined,
   cluster: string
 ): ReadonlyArray<Assignment.Locality> => {
   const found = Array.from(Endpoint.byLocality(hosts[health]))
-  if (!found.some(([, [first]]) => (first?.localityWeight ?? 0) > 0)) return alike(hosts[health], cluster)
-  const weights = found.map(([name, [first]]) => {
+  const givenOf = (name: string): number => given.get(name) ?? 0
+  if (!found.some(([name]) => givenOf(name) > 0)) return alike(hosts[health], cluster)
+  const weights = found.map(([name]) => {
     const sums = localities.get(name)
-    return sums === undefined ? 0 : PriorityLoad.localityWeight(first?.localityWeight ?? 0, sums[health], sums, factor)
+    return sums === undefined ? 0 : PriorityLoad.localityWeight(givenOf(name), sums[health], sums, factor)
   })
   // Policies take whole numbers: where there are others, all are told finely.
   const scale = weights.every(Number.isInteger) ? 1 : 2 ** 16

@@ -371,6 +371,24 @@ describe("EDS", () => {
       expect(world.open).toEqual([`${A}:80`])
     }))
 
+  test("★ who is listed no longer and passes weighs with its locality what that does now", (world) =>
+    Effect.gen(function* () {
+      const cluster = yield* open()
+      yield* world.clusters({ ...checked, commonLbConfig: { localityWeightedLbConfig: {} } })
+      const located = (zone: string, loadBalancingWeight: number, host: string): JsonObject => ({
+        locality: { zone },
+        loadBalancingWeight,
+        lbEndpoints: [endpoint(host)]
+      })
+      yield* world.assignment({ endpoints: [located("z", 1, A), located("y", 5, C)] })
+      for (const host of [A, C]) yield* world.result(`${host}:80`, true)
+      yield* world.assignment({ endpoints: [located("z", 9, B), located("y", 5, C)] })
+      yield* world.result(`${B}:80`, true)
+      const members = yield* cluster.current
+      expect(routed(members)).toEqual([A, B, C])
+      expect(members.assignment.priorities.map((all) => all.map(({ weight }) => weight))).toEqual([[9, 5]])
+    }))
+
   test("no assignment in time: settled, without hosts; it is taken when it comes", (world) =>
     Effect.gen(function* () {
       const cluster = yield* open()

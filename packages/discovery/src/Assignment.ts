@@ -100,6 +100,7 @@ export const read = (
     errors.add(`${at}policy.overprovisioning_factor`, "Policy", "is 0; leave it out, or say at least 1")
   }
   const sums = new Map<number, number>()
+  const weights = weightsOf(message)
   const endpoints: Array<Endpoints.Endpoint> = []
   for (const [index, group] of message.endpoints.entries()) {
     const path = `${at}endpoints[${index}]`
@@ -113,7 +114,10 @@ export const read = (
       const text = `the weights of priority ${priority} add up to ${sum}; at most ${maxWeight} is possible`
       errors.add(`${path}.load_balancing_weight`, "WeightSum", text)
     }
-    for (const endpoint of endpointsOf(group, message, addresses, at, path, errors)) endpoints.push(endpoint)
+    const localityWeight = weights.get(placeOf(group)) ?? 0
+    for (const endpoint of endpointsOf(group, localityWeight, message, addresses, at, path, errors)) {
+      endpoints.push(endpoint)
+    }
   }
   return {
     name: message.clusterName,
@@ -123,6 +127,18 @@ export const read = (
     overprovisioningFactor,
     weightedPriorityHealth
   }
+}
+
+const placeOf = ({ locality, priority }: LocalityLbEndpoints): string =>
+  `${priority} ${locality === undefined ? "" : Localities.nameOf(locality)}`
+
+/** ★ A locality that is there twice in a priority has one weight: the last, as in Envoy. */
+const weightsOf = ({ endpoints }: ClusterLoadAssignment): ReadonlyMap<string, number> => {
+  const weights = new Map<string, number>()
+  for (const group of endpoints) {
+    if (group.loadBalancingWeight !== undefined) weights.set(placeOf(group), group.loadBalancingWeight)
+  }
+  return weights
 }
 
 const staleAfterOf = (duration: Duration | undefined, path: string, errors: Collector): number | undefined => {
@@ -156,13 +172,14 @@ const dropsOf = ({ policy }: ClusterLoadAssignment, at: string, errors: Collecto
 
 const endpointsOf = (
   group: LocalityLbEndpoints,
+  localityWeight: number,
   { namedEndpoints }: ClusterLoadAssignment,
   addresses: Addresses,
   at: string,
   path: string,
   errors: Collector
 ): ReadonlyArray<Endpoints.Endpoint> => {
-  const { lbConfig, locality, loadBalancingWeight: localityWeight = 0, priority } = group
+  const { lbConfig, locality, priority } = group
   if (lbConfig.case === "ledsClusterLocalityConfig") {
     const text = "LEDS is not supported; list the endpoints in lb_endpoints"
     errors.add(`${path}.leds_cluster_locality_config`, "Endpoints", text)

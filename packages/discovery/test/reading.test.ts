@@ -112,6 +112,21 @@ describe("an assignment", () => {
       ["10.0.0.1:80", "10.0.0.2:92"],
       ["10.0.0.3:80", "10.0.0.3:80"]
     ])
+    const located = (zone: string, host: string, more: JsonObject): JsonObject => ({
+      locality: { zone },
+      lbEndpoints: [endpoint(socket(host))],
+      ...more
+    })
+    const twice = [
+      located("z", "10.0.0.1", { loadBalancingWeight: 1 }),
+      located("y", "10.0.0.2", { loadBalancingWeight: 5 }),
+      located("z", "10.0.0.3", { loadBalancingWeight: 4, priority: 1 }),
+      located("z", "10.0.0.4", { loadBalancingWeight: 9 }),
+      located("z", "10.0.0.5", {})
+    ]
+    const { endpoints } = Either.getOrThrow(readAssignment({ clusterName: "c", endpoints: twice }))
+    // ★ A locality that is there twice in a priority has one weight, the last.
+    expect(endpoints.map(({ host }) => host.localityWeight)).toEqual([9, 5, 4, 9, 9])
     expect(Either.getOrThrow(readAssignment({ clusterName: "c" }))).toEqual({
       name: "c",
       endpoints: [],
