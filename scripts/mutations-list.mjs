@@ -10605,6 +10605,83 @@ const server = [
     line: "if (isListed || list?.weights",
     becomes: "if (list?.weights",
     by: "packages/discovery-node/test/clusterMembers.test.ts"
+  },
+  {
+    fault: "a resource that is to be told again when it comes again is not",
+    file: "packages/core/src/client/CacheUpdate.ts",
+    line: "      if (isTold) changes.tell(name, entry, updatedOf(entry.held))\n",
+    becomes: "",
+    by: "packages/core/test/client/Client.test.ts"
+  },
+  {
+    fault: "it is not told again where its place in a large response is known",
+    file: "packages/core/src/client/CacheUpdate.ts",
+    line: " && !held.isToldAgain",
+    becomes: "",
+    by: "packages/core/test/client/Client.test.ts"
+  },
+  {
+    fault: "it is not told again with a new version or TTL",
+    file: "packages/core/src/client/CacheUpdate.ts",
+    line: "if (isTold) changes.tell(name, next, updatedOf(held))\n    else if",
+    becomes: "if",
+    by: "packages/core/test/client/Client.test.ts"
+  },
+  {
+    fault: "a heartbeat tells a resource again",
+    file: "packages/core/src/client/CacheUpdate.ts",
+    line: "entry.held.isToldAgain && !isHeartbeat",
+    becomes: "entry.held.isToldAgain",
+    by: "packages/core/test/client/Client.test.ts"
+  },
+  {
+    fault: "a resource is told again whatever its type says",
+    file: "packages/core/src/client/Decoding.ts",
+    line: "decoder.tellsAgain?.(result.right) === true",
+    becomes: "decoder.tellsAgain !== undefined",
+    by: "packages/core/test/client/Client.test.ts"
+  },
+  {
+    fault: "a type that throws when it is asked what is told again takes the client with it",
+    file: "packages/client/src/WatchableType.ts",
+    line: "          } catch {\n            return false\n          }",
+    becomes: "          } finally {\n          }",
+    by: "packages/client/test/XdsClient.test.ts"
+  },
+  {
+    fault: "an assignment that comes again, unchanged, goes stale",
+    file: "packages/discovery-node/src/ClusterMembers.ts",
+    line: "tellsAgain: ({ staleAfter }) => staleAfter !== undefined",
+    becomes: "tellsAgain: () => false",
+    by: "packages/discovery-node/test/clusterMembers.test.ts"
+  },
+  {
+    fault: "a changed cluster takes an old assignment as new",
+    file: "packages/discovery-node/src/internal/ClusterActor.ts",
+    line: "return now - this.received.at",
+    becomes: "return 0",
+    by: "packages/discovery-node/test/clusterMembers.test.ts"
+  },
+  {
+    fault: "what comes later is as old as what came before",
+    file: "packages/discovery-node/src/internal/ClusterActor.ts",
+    line: "if (isFirst && this.received",
+    becomes: "if (this.received",
+    by: "packages/discovery-node/test/clusterMembers.test.ts"
+  },
+  {
+    fault: "an assignment that is stale already lists its hosts",
+    file: "packages/discovery/src/ClusterType.ts",
+    line: "return staleAfter <= age\n",
+    becomes: "return staleAfter < age\n",
+    by: "packages/discovery/test/clusterType.test.ts"
+  },
+  {
+    fault: "by the rules of gRPC an assignment goes stale although it comes again",
+    file: "packages/connect-xds/src/internal/ClusterResource.ts",
+    line: "goesStale: message.policy?.endpointStaleAfter !== undefined",
+    becomes: "goesStale: false",
+    by: "packages/connect-xds/test/ClusterResource.test.ts"
   }
 ]
 

@@ -13,7 +13,7 @@ import type { Request } from "@effect-xds/core"
  * @since 0.1.0
  */
 export type ResourceEvent<A> =
-  /** The resource is new or changed. */
+  /** The resource is new or changed; or it came again, of a type that tells so (`tellsAgain` of `WatchableType.make`). */
   | { readonly _tag: "Updated"; readonly name: string; readonly value: A; readonly version: string }
   /** The resource does not exist, or was deleted. It may be created later. */
   | { readonly _tag: "DoesNotExist"; readonly name: string; readonly error: Request.ErrorDetail }

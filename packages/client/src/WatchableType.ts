@@ -32,7 +32,7 @@ export class WatchableType<out A> {
   /** The decoder that the core calls. */
   readonly decoder: ResourceDecoder.ResourceDecoder
 
-  constructor(decoder: ResourceDecoder.ResourceDecoder<A>) {
+  constructor(decoder: ResourceDecoder.ResourceDecoder<A>, tellsAgain?: Options<A>["tellsAgain"]) {
     this.typeUrl = decoder.typeUrl
     const { decodeInSteps } = decoder
     const told = (decoded: Either.Either<A, string>, bytes: Uint8Array) =>
@@ -59,7 +59,16 @@ export class WatchableType<out A> {
           } catch (cause) {
             return told(Either.left(Reason.of(cause)), bytes)
           }
-        }
+        },
+      tellsAgain:
+        tellsAgain &&
+        ((decoded) => {
+          try {
+            return this.isOwn(decoded) && tellsAgain(decoded.value)
+          } catch {
+            return false
+          }
+        })
     }
   }
 
@@ -73,12 +82,25 @@ export class WatchableType<out A> {
 }
 
 /**
+ * Options of {@link make}.
+ *
+ * @since 0.1.0
+ */
+export interface Options<A> extends Omit<ResourceDecoder.Options<A>, "tellsAgain"> {
+  /**
+   * Whether watchers are told of a resource again, as `Updated` with the same value, when it comes again unchanged: for resources
+   * whose age matters. Default: never. Who throws says no.
+   */
+  readonly tellsAgain?: ((value: A) => boolean) | undefined
+}
+
+/**
  * A type from functions. By default the name is where the table of types says, for other types in field 1.
  *
  * @since 0.1.0
  */
-export const make = <A>(options: ResourceDecoder.Options<A>): WatchableType<A> =>
-  new WatchableType(ResourceDecoder.make(options))
+export const make = <A>({ tellsAgain, ...options }: Options<A>): WatchableType<A> =>
+  new WatchableType(ResourceDecoder.make(options), tellsAgain)
 
 /**
  * Options of {@link fromSchema}.

@@ -12,7 +12,17 @@ const secretOf = (name: string, inlineString: string): ResourceStatus => {
   const privateKey = { specifier: { case: "inlineString" as const, value: inlineString } }
   const value = create(SecretSchema, { name, type: { case: "tlsCertificate", value: { privateKey } } })
   const bytes = toBinary(SecretSchema, value)
-  const held = { server: "s", ownName: name, version: "1", value, bytes, updatedAt: 0, expiresAt: Infinity, keys: [] }
+  const held = {
+    server: "s",
+    ownName: name,
+    version: "1",
+    value,
+    bytes,
+    updatedAt: 0,
+    expiresAt: Infinity,
+    keys: [],
+    isToldAgain: false
+  }
   return { typeUrl, name, status: "Acked", held, failure: undefined }
 }
 

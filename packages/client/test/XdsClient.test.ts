@@ -121,6 +121,37 @@ describe("XdsClient", () => {
     )
   )
 
+  it.effect(
+    "a type tells which of its resources are told again when they come again; who throws says that they are not",
+    () =>
+      Effect.gen(function* () {
+        const client = yield* XdsClient.XdsClient
+        const type = WatchableType.make({
+          typeUrl: CDS,
+          decode: (bytes) => Either.right(fromBinary(ClusterSchema, bytes).altStatName),
+          tellsAgain: (text) => {
+            if (text === "bad") throw new Error("boom")
+            return text === "again"
+          }
+        })
+        const heard: Array<string> = []
+        yield* Effect.forkScoped(
+          Stream.runForEach(client.watch(type, "a"), (event) =>
+            Effect.sync(() => heard.push(event._tag === "Updated" ? `${event.value}@${event.version}` : event._tag))
+          )
+        )
+        yield* settle
+        const stream = yield* only
+        stream.accept()
+        for (const [version, text] of ["once", "once", "again", "again", "bad", "bad", "again"].entries()) {
+          stream.respond(clusters(String(version), cluster("a", text)), String(version))
+          yield* settle
+        }
+        // ★ The version is that in which it last changed.
+        expect(heard).toEqual(["once@0", "again@2", "again@2", "bad@4", "again@6"])
+      }).pipe(Effect.scoped, Effect.provide(setup()))
+  )
+
   it.effect("connects when the first watch begins, tells what comes and ends with the last watch", () =>
     Effect.gen(function* () {
       const server = yield* ScriptedServer.ScriptedServer

@@ -176,7 +176,11 @@ export const make = (
           return problem === undefined ? Either.right(cluster) : Either.left(problem)
         })
     })
-    const assignments = WatchableType.make(Assignment.decoder)
+    // ★ One that goes stale is as fresh as any other when it comes again.
+    const assignments = WatchableType.make({
+      ...Assignment.decoder,
+      tellsAgain: ({ staleAfter }) => staleAfter !== undefined
+    })
     const { sources = () => Effect.fail(new Error("there are no sources")) } = options
     const others = yield* RcMap.make({ lookup: (source: OtherSource) => sources(source) })
     const watchAssignment = ({ name, source }: AssignmentSource) => {

@@ -371,6 +371,64 @@ describe("EDS", () => {
       expect(world.open).toEqual([`${A}:80`])
     }))
 
+  for (const protocol of ["StateOfTheWorld", "Incremental"] as const) {
+    test(
+      `★ an assignment that comes again, unchanged, is as fresh as any other (endpoint_stale_after); ${protocol}`,
+      (world) =>
+        Effect.gen(function* () {
+          const cluster = yield* open()
+          yield* world.clusters(eds)
+          const endpoints = [{ lbEndpoints: [endpoint(A)] }]
+          const send = () => world.assignment({ policy: { endpointStaleAfter: "10s" }, endpoints })
+          const after = (seconds: number) =>
+            Effect.gen(function* () {
+              yield* TestClock.adjust(`${seconds} seconds`)
+              yield* settle
+              return routed(yield* cluster.current)
+            })
+          for (let times = 0; times < 4; times++) {
+            yield* send()
+            expect(yield* after(6)).toEqual([A])
+          }
+          expect(yield* after(4)).toEqual([])
+          // It comes back, too.
+          yield* send()
+          expect(yield* after(9)).toEqual([A])
+          expect(yield* after(1)).toEqual([])
+        }),
+      { protocol }
+    )
+  }
+
+  test("★ a set that is new takes an assignment as old as it is (endpoint_stale_after)", (world) =>
+    Effect.gen(function* () {
+      const cluster = yield* open()
+      yield* world.clusters(eds)
+      const endpoints = [{ lbEndpoints: [endpoint(A)] }]
+      const send = () => world.assignment({ policy: { endpointStaleAfter: "10s" }, endpoints })
+      const after = (seconds: number) =>
+        Effect.gen(function* () {
+          yield* TestClock.adjust(`${seconds} seconds`)
+          yield* settle
+          return [routed(yield* cluster.current), (yield* cluster.current).set?.cluster.load.panicThreshold]
+        })
+      const change = (value: number) => world.clusters({ ...eds, commonLbConfig: { healthyPanicThreshold: { value } } })
+      yield* send()
+      expect(yield* after(6)).toEqual([[A], 50])
+      yield* change(40)
+      expect(yield* after(3)).toEqual([[A], 40])
+      expect(yield* after(1)).toEqual([[], 40])
+      yield* change(30)
+      expect(yield* after(1)).toEqual([[], 30])
+      // Both sets hear what comes while there are two.
+      yield* send()
+      expect(yield* after(9)).toEqual([[A], 30])
+      yield* change(20)
+      yield* send()
+      expect(yield* after(9)).toEqual([[A], 20])
+      expect(yield* after(1)).toEqual([[], 20])
+    }))
+
   test("★ who is listed no longer and passes weighs with its locality what that does now", (world) =>
     Effect.gen(function* () {
       const cluster = yield* open()

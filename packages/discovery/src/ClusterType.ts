@@ -374,6 +374,13 @@ export const registry = (types: ReadonlyArray<Definition>): Registry =>
 /**
  * An input of an assignment.
  *
+ * @param age how many milliseconds ago it came; default: it comes now
  * @since 0.1.0
  */
-export const assigned = ({ endpoints, staleAfter }: Assignment): Input => ({ _tag: "Assigned", endpoints, staleAfter })
+export const assigned = ({ endpoints, staleAfter }: Assignment, age = 0): Input => {
+  if (staleAfter === undefined) return { _tag: "Assigned", endpoints, staleAfter }
+  // ★ Of one that is stale already nothing is left to be armed.
+  return staleAfter <= age
+    ? { _tag: "Assigned", endpoints: [], staleAfter: undefined }
+    : { _tag: "Assigned", endpoints, staleAfter: staleAfter - age }
+}

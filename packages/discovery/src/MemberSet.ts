@@ -23,7 +23,8 @@ import * as PriorityLoads from "./PriorityLoad.js"
  */
 export type Input =
   | Exclude<Discoveries.Input, { readonly _tag: "Assigned" }>
-  | { readonly _tag: "Assignment"; readonly assignment: Assignment }
+  /** `age`: how many milliseconds ago it came; default: it comes now. */
+  | { readonly _tag: "Assignment"; readonly assignment: Assignment; readonly age?: number | undefined }
   | Extract<HostSets.Input, { readonly _tag: "Health" | "Checked" }>
   | Extract<Outliers.Input, { readonly _tag: "CheckPassed" | "Outcome" | "Counted" }>
 
@@ -148,7 +149,7 @@ export const step = (self: MemberSet, input: Input, context: Context): readonly 
   switch (input._tag) {
     case "Assignment":
       draft.assignment = input.assignment
-      discover(draft, assigned(input.assignment))
+      discover(draft, assigned(input.assignment, input.age))
       break
     case "Missing":
       draft.assignment = undefined

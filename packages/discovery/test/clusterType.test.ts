@@ -1,14 +1,17 @@
 /** Types of one's own, aggregates, and picks of ORIGINAL_DST. */
 import { create, fromJson, type JsonObject } from "@bufbuild/protobuf"
 import * as AggregateLeaves from "@effect-xds/discovery/AggregateLeaves"
+import * as Assignment from "@effect-xds/discovery/Assignment"
 import * as Cluster from "@effect-xds/discovery/Cluster"
 import * as ClusterType from "@effect-xds/discovery/ClusterType"
 import * as ClusterTypes from "@effect-xds/discovery/ClusterTypes"
 import type * as Discovery from "@effect-xds/discovery/Discovery"
+import * as Endpoint from "@effect-xds/discovery/Endpoint"
 import * as Host from "@effect-xds/discovery/Host"
 import type * as OriginalDst from "@effect-xds/discovery/OriginalDst"
 import { pick } from "@effect-xds/discovery/OriginalDst"
 import { ClusterSchema, Cluster_CustomClusterTypeSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { describe, expect, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 
@@ -186,6 +189,23 @@ describe("a type of one's own", () => {
     expect(eager.deadline).toBe(501)
     expect(running({ deadline: () => Number.NaN }).fault).toBe(`${typeUrl}: deadline gave no number`)
   })
+})
+
+it("an assignment that came a while ago is stale the sooner, and then lists nobody", () => {
+  const endpoints = [Endpoint.make({ host: "10.0.0.1", port: 80 })]
+  const of = (staleAfter: number | undefined, age?: number) => {
+    const assignment = {
+      ...Either.getOrThrow(Assignment.make(create(ClusterLoadAssignmentSchema))),
+      endpoints,
+      staleAfter
+    }
+    const input = ClusterType.assigned(assignment, age)
+    return input._tag === "Assigned" ? [input.endpoints.length, input.staleAfter] : input._tag
+  }
+  expect(of(10_000)).toEqual([1, 10_000])
+  expect(of(undefined, 99_000)).toEqual([1, undefined])
+  expect(of(10_000, 9_999)).toEqual([1, 1])
+  expect(of(10_000, 10_000)).toEqual([0, undefined])
 })
 
 describe("the leaves of an aggregate", () => {

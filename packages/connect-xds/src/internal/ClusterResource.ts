@@ -5,14 +5,15 @@
 import { fromBinary } from "@bufbuild/protobuf"
 import * as DiscoveryAssignment from "@effect-xds/discovery/Assignment"
 import * as DiscoveryCluster from "@effect-xds/discovery/Cluster"
-import type { Decoder } from "@effect-xds/discovery/Decoder"
+import * as Decoders from "@effect-xds/discovery/Decoder"
 import { format } from "@effect-xds/discovery/ResourceError"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import * as Reason from "@effect-xds/proto/Reason"
 import type { Assignment } from "@effect-xds/routing/Assignment"
+import * as Assignments from "@effect-xds/routing/Assignment"
 import type { Cluster, Profile } from "@effect-xds/routing/Cluster"
 import * as Clusters from "@effect-xds/routing/Cluster"
-import * as Decoders from "@effect-xds/routing/Decoder"
 import * as Either from "effect/Either"
 import * as UpstreamTls from "./UpstreamTls.js"
 
@@ -31,12 +32,14 @@ export interface AssignmentResource {
   readonly assignment: Assignment | undefined
   /** For members that are looked after. Left: it breaks a rule of Envoy. */
   readonly members: () => Either.Either<DiscoveryAssignment.Assignment, string>
+  /** Whether it goes stale: then it matters when it came last. */
+  readonly goesStale: boolean
 }
 
 const rawBuffer = "type.googleapis.com/envoy.extensions.transport_sockets.raw_buffer.v3.RawBuffer"
 
 /** @param providers names of certificate providers of the bootstrap */
-export const clusters = (profile: Profile, providers: ReadonlySet<string>): Decoder<ClusterResource> => {
+export const clusters = (profile: Profile, providers: ReadonlySet<string>): Decoders.Decoder<ClusterResource> => {
   const read = (bytes: Uint8Array): Either.Either<ClusterResource, string> =>
     Either.gen(function* () {
       const message = fromBinary(ClusterSchema, bytes)
@@ -87,17 +90,31 @@ const ofGrpc = (cluster: DiscoveryCluster.Cluster): DiscoveryCluster.Cluster => 
 const withoutRawBuffer = (cluster: Cluster): Cluster =>
   cluster.transportSocket?.config?.typeUrl === rawBuffer ? { ...cluster, transportSocket: undefined } : cluster
 
-export const assignments = (profile: Profile): Decoder<AssignmentResource> => {
+/** By the rules of gRPC, and whether it goes stale, which those do not look at. */
+const ofGrpcRules = Decoders.make(ClusterLoadAssignmentSchema, (message) =>
+  Either.map(Assignments.make(message), (assignment) => ({
+    assignment,
+    goesStale: message.policy?.endpointStaleAfter !== undefined
+  }))
+)
+
+export const assignments = (
+  profile: Profile
+): Decoders.Decoder<AssignmentResource> & { readonly tellsAgain: (resource: AssignmentResource) => boolean } => {
   const { decode, typeUrl } = DiscoveryAssignment.decoder
   return {
     typeUrl,
+    tellsAgain: ({ goesStale }) => goesStale,
     decode: (bytes) => {
       if (profile === "envoy") {
-        return Either.map(decode(bytes), (read) => ({ assignment: undefined, members: () => Either.right(read) }))
+        return Either.map(decode(bytes), (read) => {
+          const members = () => Either.right(read)
+          return { assignment: undefined, members, goesStale: read.staleAfter !== undefined }
+        })
       }
-      return Either.map(Decoders.assignment.decode(bytes), (assignment) => {
+      return Either.map(ofGrpcRules.decode(bytes), ({ assignment, goesStale }) => {
         let read: Either.Either<DiscoveryAssignment.Assignment, string> | undefined
-        return { assignment, members: () => (read ??= decode(bytes)) }
+        return { assignment, members: () => (read ??= decode(bytes)), goesStale }
       })
     }
   }

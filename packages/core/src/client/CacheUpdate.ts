@@ -40,7 +40,7 @@ const { INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED } = StatusCode.codes
 export const useOf = (entry: Entry | undefined, server: string): InUse | undefined => {
   if (entry?.held === undefined) return undefined
   const { failure, held } = entry
-  const isPlain = failure === undefined && held.expiresAt === never && held.server === server
+  const isPlain = failure === undefined && held.expiresAt === never && held.server === server && !held.isToldAgain
   return { version: held.version, bytes: viewOf(held.bytes), isPlain }
 }
 
@@ -125,10 +125,10 @@ export const apply = (
     }
   }
 
-  for (const { bytes, keys, name, ownName, ttl, value, version: own } of validation.updated) {
+  for (const { bytes, isToldAgain, keys, name, ownName, ttl, value, version: own } of validation.updated) {
     const entry = changes.get(name) ?? requested
     const expiresAt = ttl === undefined ? never : now + ttl
-    const held: Held = { server, ownName, version: own, value, keys, bytes, updatedAt: now, expiresAt }
+    const held: Held = { server, ownName, version: own, value, keys, bytes, updatedAt: now, expiresAt, isToldAgain }
     const next: Entry = { ...entry, status: "Acked", held, failure: undefined }
     changes.set(name, next)
     changes.tell(name, next, updatedOf(held))
@@ -151,11 +151,16 @@ export const apply = (
       entry.held.server === server &&
       entry.held.ownName === ownName &&
       entry.failure === failure
-    if (isSame) continue
+    const isTold = entry.held.isToldAgain && !isHeartbeat
+    if (isSame) {
+      if (isTold) changes.tell(name, entry, updatedOf(entry.held))
+      continue
+    }
     const held: Held = { ...entry.held, server, ownName, version: ownVersion, expiresAt }
     const next: Entry = { ...entry, status, failure, held }
     changes.set(name, next)
-    if (entry.failure !== undefined && failure === undefined) changes.tell(name, next, { _tag: "Recovered" })
+    if (isTold) changes.tell(name, next, updatedOf(held))
+    else if (entry.failure !== undefined && failure === undefined) changes.tell(name, next, { _tag: "Recovered" })
   }
   for (const { name, reason } of validation.rejected) {
     const known = changes.get(name)

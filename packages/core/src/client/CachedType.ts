@@ -70,6 +70,8 @@ export interface Held {
   readonly updatedAt: number
   /** End of its TTL in milliseconds; Infinity if it has none. */
   readonly expiresAt: number
+  /** Whether it is told again when it comes again. */
+  readonly isToldAgain: boolean
 }
 
 /**

@@ -23,6 +23,8 @@ export interface Valid {
   readonly keys: ReadonlyArray<string>
   readonly bytes: Uint8Array
   readonly ttl: number | undefined
+  /** Whether it is told again when it comes again. */
+  readonly isToldAgain: boolean
 }
 
 /**
@@ -72,7 +74,8 @@ export const decode = (
     const result = isDecoded ? before.result : verdict(decoder, decoder.decode(bytes, name))
     if (Either.isLeft(result)) return Either.left(result.left)
     const keys = decoder.keysOf?.(bytes, name) ?? Ownerships.noKeys
-    return Either.right({ version, value: result.right, keys, bytes, ttl })
+    const isToldAgain = decoder.tellsAgain?.(result.right) === true
+    return Either.right({ version, value: result.right, keys, bytes, ttl, isToldAgain })
   } catch (cause) {
     return Either.left(Reason.of(cause))
   }

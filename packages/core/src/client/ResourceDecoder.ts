@@ -11,7 +11,7 @@ import * as ScopeKey from "../resource/ScopeKey.js"
 import * as VirtualHostDiscovery from "../resource/VirtualHostDiscovery.js"
 
 /**
- * The decoder of one resource type. Both functions must be pure.
+ * The decoder of one resource type. Its functions must be pure.
  *
  * @since 0.1.0
  */
@@ -28,6 +28,11 @@ export interface ResourceDecoder<out A = unknown> {
   readonly decode: (bytes: Uint8Array, name: string) => Either.Either<A, string>
   /** The same in steps, with the same result, for large resources. Absent: they are decoded at once. */
   readonly decodeInSteps?: ((bytes: Uint8Array, name: string) => Steps<Either.Either<A, string>>) | undefined
+  /**
+   * Whether watchers are told of a resource as updated, with the same value, also when it comes again with equal bytes; not for a
+   * heartbeat. For resources whose age matters. Absent: never.
+   */
+  readonly tellsAgain?: ((value: unknown) => boolean) | undefined
 }
 
 /**
@@ -42,6 +47,8 @@ export interface Options<out A = unknown> extends Pick<ResourceDecoder<A>, "type
   readonly nameOf?: ResourceDecoder["nameOf"] | undefined
   /** Default: virtual hosts have the domains of their route configuration, scopes their key, other types none. */
   readonly keysOf?: ResourceDecoder["keysOf"]
+  /** Default: never. */
+  readonly tellsAgain?: ResourceDecoder["tellsAgain"]
 }
 
 /**
@@ -74,6 +81,7 @@ export const make = <A>({
   isFullState,
   keysOf,
   nameOf,
+  tellsAgain,
   typeUrl
 }: Options<A>): ResourceDecoder<A> => ({
   typeUrl,
@@ -81,7 +89,8 @@ export const make = <A>({
   nameOf: nameOf ?? nameOfType(typeUrl),
   keysOf: keysOf ?? keysOfType(typeUrl),
   decode,
-  decodeInSteps
+  decodeInSteps,
+  tellsAgain
 })
 
 /**

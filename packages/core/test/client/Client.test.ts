@@ -105,6 +105,62 @@ describe("a large set", () => {
   })
 })
 
+describe("a resource that is told again", () => {
+  const { typeUrl } = ClusterLoadAssignment
+  const [plain, marked] = [1, 2]
+  const isMarked = (bytes: Uint8Array) => Buffer.compare(bytes, received(typeUrl, "a", marked).value ?? bytes) === 0
+  for (const protocol of ["StateOfTheWorld", "Incremental"] as const) {
+    for (const size of [1, 50]) {
+      it(`each time that it comes, where its type says so; ${size} of them, ${protocol}`, () => {
+        let decodes = 0
+        const decoder = ResourceDecoder.make({
+          typeUrl,
+          decode: (bytes) => {
+            decodes++
+            return Either.right(isMarked(bytes))
+          },
+          tellsAgain: (value) => value === true
+        })
+        let client = Client.make({ servers: [{ id: "s", protocol }], decoders: [decoder] })
+        const step = (input: Client.Input) => {
+          const [next, outputs] = Client.step(client, input, 0)
+          client = next
+          return outputs.flatMap((output) =>
+            output._tag === "Notify" ? [`${output.name} ${output.result._tag} ${output.watchers.join()}`] : []
+          )
+        }
+        const names = Array.from({ length: size }, (_, n) => String.fromCodePoint(97 + n))
+        names.forEach((name, watcher) => step({ _tag: "Watch", watcher, typeUrl, name }))
+        step({ _tag: "Connected", stream: "s" })
+        step({ _tag: "Written", stream: "s" })
+        let nonce = 0
+        const respond = (content: number, more: Partial<ReceivedResource.ReceivedResource> = {}) => {
+          const version = String(++nonce)
+          const own = protocol === "Incremental" ? { version } : {}
+          const resources = names.map((name, n) => {
+            const { value } = received(typeUrl, name, n === 0 ? content : plain)
+            return ReceivedResource.make({ typeUrl, name, value, ...own, ...more })
+          })
+          const response = { protocol, typeUrl, version, nonce: version, resources } as const
+          return step({ _tag: "Response", stream: "s", response: ClientResponse.make(response) })
+        }
+        assert.lengthOf(respond(plain), size)
+        assert.deepStrictEqual(respond(plain), [])
+        assert.deepStrictEqual(respond(marked), ["a Updated 0"])
+        for (let times = 0; times < 3; times++) assert.deepStrictEqual(respond(marked), ["a Updated 0"])
+        // A heartbeat says nothing of it.
+        const version = protocol === "Incremental" ? String(nonce) : "3"
+        assert.deepStrictEqual(respond(marked, { value: undefined, ttl: 1_000, version }), [])
+        // With a TTL, and without one again.
+        for (const ttl of [1_000, 1_000, undefined]) assert.deepStrictEqual(respond(marked, { ttl }), ["a Updated 0"])
+        assert.deepStrictEqual(respond(plain), ["a Updated 0"])
+        assert.deepStrictEqual(respond(plain), [])
+        assert.strictEqual(decodes, size + 2)
+      })
+    }
+  }
+})
+
 describe("a collection", () => {
   const { typeUrl } = Cluster
   const glob = "xdstp://a/envoy.config.cluster.v3.Cluster/*"

@@ -51,10 +51,10 @@ interface Work {
 }
 
 /** What is told to a set; `undefined`: what is held stays. */
-const inputOf = (event: ResourceEvent<Assignment>): MemberSet.Input | undefined => {
+const inputOf = (event: ResourceEvent<Assignment>, age: number): MemberSet.Input | undefined => {
   switch (event._tag) {
     case "Updated":
-      return { _tag: "Assignment", assignment: event.value }
+      return { _tag: "Assignment", assignment: event.value, age }
     case "DoesNotExist":
     case "Error":
       // ★ An error, too, takes away what is held: where it does not, the client tells of an ambient one (A88).
@@ -126,6 +126,8 @@ export class ClusterActor {
   private isClosed = false
   /** ★ Of the cluster, and not of a set: connections that are open stay so when it is changed. */
   private hasTraffic = false
+  /** The last assignment, and when it came. */
+  private received: { readonly assignment: Assignment; readonly at: number } | undefined
   private readonly work = new Map<number, Work>()
   private readonly listeners = new Set<() => void>()
   private readonly hearers = new Set<(event: ClusterEvent) => void>()
@@ -349,8 +351,10 @@ export class ClusterActor {
   }
 
   private watch(generation: number, work: Work, wanted: AssignmentSource): void {
+    let isFirst = true
     const hear = (event: ResourceEvent<Assignment>): void => {
-      const input = inputOf(event)
+      const input = inputOf(event, event._tag === "Updated" ? this.ageOf(event.value, isFirst) : 0)
+      isFirst = false
       if (input === undefined) return
       this.count(this.metrics.updateAttempt)
       if (event._tag === "Error") this.count(this.metrics.updateFailure)
@@ -371,6 +375,14 @@ export class ClusterActor {
         this.give({ _tag: "Set", generation, input: { _tag: "Failed" } })
       })
     )
+  }
+
+  /** ★ What a watch begins with may have come a while ago, to a set before. */
+  private ageOf(assignment: Assignment, isFirst: boolean): number {
+    const now = this.now()
+    if (isFirst && this.received?.assignment === assignment) return now - this.received.at
+    this.received = { assignment, at: now }
+    return 0
   }
 
   private resolve(
