@@ -4,7 +4,7 @@ import type { ErrorDetail } from "@effect-xds/core/wire/Request"
 import * as Redaction from "@effect-xds/proto/Redaction"
 import * as SensitiveFields from "@effect-xds/proto/SensitiveFields"
 
-/** Texts that are searched for sensitive values: each takes up to a millisecond. Of further ones only plain words are left. */
+/** Texts that are searched for sensitive values: each takes a millisecond, some if there are many. Of further ones only plain words are left. */
 const maxSearched = 8
 
 /** The texts of one response. */

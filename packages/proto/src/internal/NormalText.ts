@@ -78,6 +78,18 @@ const fold = (byte: number): number | undefined => {
   return byte === 0x2d ? 0x2b : byte === 0x5f ? 0x2f : byte
 }
 
+/** A text without escapes made normal, into what is at least as long: how long it is then; `undefined`: it may have escapes. */
+export const foldInto = (text: Uint8Array, out: Uint8Array): number | undefined => {
+  let length = 0
+  for (let at = 0; at < text.byteLength; at++) {
+    const byte = text[at] ?? 0
+    if (byte === backslash || byte === percent) return undefined
+    const folded = fold(byte)
+    if (folded !== undefined) out[length++] = folded
+  }
+  return length
+}
+
 /**
  * Undoes the escapes of URLs, C, the text format and JSON, however often they were made one over the other: a run of
  * backslashes counts as one. Secrets are made normal in the same way, so what is lost by that is lost on both sides.

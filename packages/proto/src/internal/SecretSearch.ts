@@ -22,44 +22,46 @@ const decoder = new TextDecoder()
 const alphabet = encoder.encode("abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz0123456789+/")
 const hexDigits = encoder.encode("0123456789abcdef")
 
-const toHex = (bytes: Uint8Array): Uint8Array => {
-  const out = new Uint8Array(bytes.byteLength * 2)
+const toHex = (bytes: Uint8Array, out: Uint8Array): number => {
   for (let index = 0; index < bytes.byteLength; index++) {
     const byte = bytes[index] ?? 0
     out[2 * index] = hexDigits[byte >> 4] ?? 0
     out[2 * index + 1] = hexDigits[byte & 15] ?? 0
   }
-  return out
+  return bytes.byteLength * 2
 }
 
 /** Base64 in lower case, of the bytes as they stand in a longer sequence after `skip` bytes of a group of three. */
-const toBase64 = (bytes: Uint8Array, skip: number): Uint8Array => {
+const toBase64 = (bytes: Uint8Array, skip: number, out: Uint8Array): number => {
   const bits = bytes.byteLength * 8
   // From the first digit that is of these bytes alone. Where nothing comes before, that is the first.
   const first = skip === 0 ? 0 : skip === 1 ? 4 : 2
   const count = Math.max(0, Math.floor((bits - first) / 6))
-  const out = new Uint8Array(count)
   for (let digit = 0; digit < count; digit++) {
     const bit = first + digit * 6
     const at = bit >> 3
     const pair = ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)
     out[digit] = alphabet[(pair >> (10 - (bit & 7))) & 63] ?? 0
   }
-  return out
+  return count
 }
+
+/** How many bytes of a form one byte of a secret makes at the most: three where it is not UTF-8. */
+const maxGrowth = 3
 
 /** The first and last lines of PEM are in every key, and are no secret. */
 const armor = /-----(?:BEGIN|END)[^-]*-----/
 
-/** The ways in which a secret may stand in a normal text. */
-function* formsOf(secret: Uint8Array, hasHex: boolean): Generator<Uint8Array> {
+/** The shortest of them. */
+const minArmor = "-----END-----".length
+
+const hyphen = 0x2d
+
+/** The parts of a secret that are one: of PEM those between its lines. */
+const partsOf = (secret: Uint8Array): ReadonlyArray<Uint8Array> | undefined => {
+  if (secret.byteLength < minArmor || !secret.includes(hyphen)) return undefined
   const text = decoder.decode(secret)
-  if (armor.test(text)) for (const part of text.split(armor)) yield NormalText.normalize(encoder.encode(part)).bytes
-  else yield NormalText.normalize(secret).bytes
-  yield toBase64(secret, 0)
-  yield toBase64(secret, 1)
-  yield toBase64(secret, 2)
-  if (hasHex) yield toHex(secret)
+  return armor.test(text) ? text.split(armor).map((part) => encoder.encode(part)) : undefined
 }
 
 const longestHex = (bytes: Uint8Array): number => {
@@ -92,11 +94,14 @@ class Searched {
   private readonly equals: Uint32Array
   /** `factor` to the power of the window's length less one. */
   private readonly power: number
-  /** Where the text ends but for quotes, brackets and dots, which follow what was cut. */
-  private readonly trimmed: number
-
+  /** Where the text ends, also but for quotes, brackets and dots, which follow what was cut. */
+  private readonly ends: ReadonlyArray<number>
   /** Whether there may be hexadecimal of a piece of a secret. */
-  readonly hasHex: boolean
+  private readonly hasHex: boolean
+  /** Takes one form of a secret after the other. */
+  private form = new Uint8Array(256)
+  /** There are none, most times. */
+  private short: ShortPieces | undefined
 
   constructor(private readonly bytes: Uint8Array) {
     this.hasHex = longestHex(bytes) >= window
@@ -112,7 +117,7 @@ class Searched {
     }
     let end = bytes.byteLength
     while (end > 0 && !isWord(bytes[end - 1] ?? 0)) end--
-    this.trimmed = end
+    this.ends = end === bytes.byteLength ? [end] : [end, bytes.byteLength]
   }
 
   private firstHash(bytes: Uint8Array): number {
@@ -161,17 +166,36 @@ class Searched {
     }
   }
 
-  /** Covers every piece of a secret that is in the text. */
-  search(form: Uint8Array): void {
+  /** Covers every piece of a secret that is in the text, in each way in which it may stand there; short ones at the {@link end}. */
+  search(secret: Uint8Array): void {
+    const room = secret.byteLength * maxGrowth
+    if (this.form.byteLength < room) this.form = new Uint8Array(room)
+    const { form } = this
+    for (const part of partsOf(secret) ?? [secret]) {
+      const length = NormalText.foldInto(part, form)
+      if (length === undefined) {
+        const { bytes } = NormalText.normalize(part)
+        this.searchForm(bytes, bytes.byteLength)
+      } else this.searchForm(form, length)
+    }
+    for (let skip = 0; skip < 3; skip++) this.searchForm(form, toBase64(secret, skip, form))
+    if (this.hasHex) this.searchForm(form, toHex(secret, form))
+  }
+
+  /** Covers the short pieces: all in one go, since there may be thousands of them. */
+  end(): void {
+    this.short?.places((at, length) => this.cover(at, length))
+  }
+
+  private searchForm(form: Uint8Array, length: number): void {
+    if (length < minInside) return
     const { bytes } = this
-    if (form.byteLength < window) {
-      if (form.byteLength < minInside) return
-      for (let at = 0; at + form.byteLength <= bytes.byteLength; at++) {
-        if (this.isAt(form, 0, form.byteLength, at)) this.cover(at, form.byteLength)
-      }
+    if (length < window) {
+      this.short ??= new ShortPieces(bytes)
+      this.short.add(form, length)
     } else {
       const { bits, power } = this
-      const last = form.byteLength - window
+      const last = length - window
       for (let from = 0, hash = this.firstHash(form); ; from++) {
         const slot = (hash ^ (hash >>> hashBits)) & hashMask
         if (((bits[slot >> 3] ?? 0) & (1 << (slot & 7))) !== 0) this.coverWindow(form, from, slot)
@@ -180,17 +204,76 @@ class Searched {
       }
     }
     // A quote that was cut ends with the beginning of the secret, or begins with its end.
-    for (const end of this.trimmed === bytes.byteLength ? [this.trimmed] : [this.trimmed, bytes.byteLength]) {
-      for (let length = Math.min(window, form.byteLength, end) - 1; length >= minCut; length--) {
-        if (!this.isAt(form, 0, length, end - length)) continue
-        this.cover(end - length, length)
+    for (const end of this.ends) {
+      for (let most = Math.min(window, length, end) - 1; most >= minCut; most--) {
+        if (!this.isAt(form, 0, most, end - most)) continue
+        this.cover(end - most, most)
         break
       }
     }
-    for (let length = Math.min(window, form.byteLength, bytes.byteLength) - 1; length >= minCut; length--) {
-      if (!this.isAt(form, form.byteLength - length, length, 0)) continue
-      this.cover(0, length)
+    for (let most = Math.min(window, length, bytes.byteLength) - 1; most >= minCut; most--) {
+      if (!this.isAt(form, length - most, most, 0)) continue
+      this.cover(0, most)
       break
+    }
+  }
+}
+
+/** Four bytes as a number. */
+const fourAt = (bytes: Uint8Array, at: number): number =>
+  (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8) | ((bytes[at + 2] ?? 0) << 16) | ((bytes[at + 3] ?? 0) << 24)
+
+/** A bit for each hash of four bytes that there is. */
+class Fours {
+  private readonly bits = new Uint8Array(1 << (hashBits - 3))
+
+  add(four: number): void {
+    const slot = Math.imul(four, factor) >>> (32 - hashBits)
+    this.bits[slot >> 3] = (this.bits[slot >> 3] ?? 0) | (1 << (slot & 7))
+  }
+
+  /** `false`: it is not there. */
+  has(four: number): boolean {
+    const slot = Math.imul(four, factor) >>> (32 - hashBits)
+    return ((this.bits[slot >> 3] ?? 0) & (1 << (slot & 7))) !== 0
+  }
+}
+
+/**
+ * Pieces of four to seven bytes, each the whole of a form of a secret. Its first four bytes and its last four say which it is,
+ * so that each place of the text is looked at once, however many there are.
+ */
+class ShortPieces {
+  /** Of the text: most pieces are not there. */
+  private readonly there = new Fours()
+  /** Of those that may be there: the first four bytes. */
+  private readonly wanted = new Fours()
+  /** By length less four, then by the first four bytes: the last four. */
+  private readonly pieces: ReadonlyArray<Map<number, Set<number>>> = [new Map(), new Map(), new Map(), new Map()]
+
+  constructor(private readonly bytes: Uint8Array) {
+    for (let at = 0; at + minInside <= bytes.byteLength; at++) this.there.add(fourAt(bytes, at))
+  }
+
+  add(form: Uint8Array, length: number): void {
+    const first = fourAt(form, 0)
+    const last = fourAt(form, length - minInside)
+    if (!this.there.has(first) || !this.there.has(last)) return
+    const pieces = this.pieces[length - minInside]
+    const known = pieces?.get(first)
+    if (known === undefined) pieces?.set(first, new Set([last]))
+    else known.add(last)
+    this.wanted.add(first)
+  }
+
+  places(found: (at: number, length: number) => void): void {
+    const { bytes, pieces, wanted } = this
+    for (let at = 0; at + minInside <= bytes.byteLength; at++) {
+      const first = fourAt(bytes, at)
+      if (!wanted.has(first)) continue
+      for (let more = 0; more < pieces.length && at + minInside + more <= bytes.byteLength; more++) {
+        if (pieces[more]?.get(first)?.has(fourAt(bytes, at + more)) === true) found(at, minInside + more)
+      }
     }
   }
 }
@@ -231,15 +314,25 @@ const replaceMarked = (
 
 const isLetterOrDigit = /[\p{L}\p{N}]/u
 
-/** Very short secrets, where they stand alone. */
-const replaceAlone = (text: string, secret: string, mark: string): string => {
+/** Very short secrets, where they stand alone: in one go, since there may be thousands of them. */
+const replaceAlone = (text: string, secrets: ReadonlySet<string>, mark: string): string => {
+  const lengths = Array.from(new Set(Array.from(secrets, ({ length }) => length))).sort((one, other) => other - one)
+  const firsts = new Set(Array.from(secrets, (secret) => secret.charCodeAt(0)))
   let out = ""
   let copied = 0
-  for (let at = text.indexOf(secret); at >= 0; at = text.indexOf(secret, at + secret.length)) {
-    const end = at + secret.length
-    if (isLetterOrDigit.test(text[at - 1] ?? "") || isLetterOrDigit.test(text[end] ?? "")) continue
+  for (let at = 0; at < text.length;) {
+    // What was before it may have been one, too.
+    const isBegin = firsts.has(text.charCodeAt(at)) && (at === copied || !isLetterOrDigit.test(text.slice(at - 1, at)))
+    const length = isBegin
+      ? lengths.find((each) => secrets.has(text.slice(at, at + each)) && !isLetterOrDigit.test(text[at + each] ?? ""))
+      : undefined
+    if (length === undefined) {
+      at++
+      continue
+    }
     out += text.slice(copied, at) + mark
-    copied = end
+    at += length
+    copied = at
   }
   return out + text.slice(copied)
 }
@@ -258,13 +351,13 @@ export const without = (text: string, secrets: Iterable<Uint8Array>, mark: strin
     source ??= encoder.encode(text)
     normal ??= NormalText.normalize(source)
     searched ??= new Searched(normal.bytes)
-    for (const form of formsOf(secret, searched.hasHex)) searched.search(form)
+    searched.search(secret)
     if (secret.byteLength < minInside) alone.add(decoder.decode(secret))
   }
+  searched?.end()
   let result = text
   if (source !== undefined && normal !== undefined && searched?.marks.some((mark) => mark !== 0) === true) {
     result = replaceMarked(source, normal, searched.marks, mark)
   }
-  for (const secret of alone) result = replaceAlone(result, secret, mark)
-  return result
+  return alone.size === 0 ? result : replaceAlone(result, alone, mark)
 }
