@@ -58,12 +58,13 @@ const credentials = /\b(Bearer|Basic)(\s+)[\w.~+/=-]{8,}/gi
  *
  * @since 0.1.0
  */
-export const text = (text: string): string => patterns(cut(text))
+export const text = (text: string): string => patterns(kept(text)) + ending(text)
 
-const cut = (text: string): string =>
-  text.length <= maxLength
-    ? text
-    : `${text.slice(0, maxLength)}… (${text.length - maxLength} more characters are left out)`
+const kept = (text: string): string => text.slice(0, maxLength)
+
+/** Comes behind what is kept when that was searched: at its end is what may have been cut. */
+const ending = (text: string): string =>
+  text.length <= maxLength ? "" : `… (${text.length - maxLength} more characters are left out)`
 
 /** Nothing of the below is in a text without this, and most texts are without. */
 const suspicious = /[:=]|-----BEGIN|\b(?:bearer|basic)\s/i
@@ -93,7 +94,10 @@ const isNever = (): boolean => false
  * @since 0.1.0
  */
 export const strict = (text: string, isName: (text: string) => boolean = isNever): string =>
-  patterns(cut(text)).replace(/"(?:[^"\\]|\\[\s\S])*(?:"|\\?$)|`[^`]*(?:`|$)|\S+/g, (part) => {
+  words(patterns(kept(text)), isName) + ending(text)
+
+const words = (text: string, isName: (text: string) => boolean): string =>
+  text.replace(/"(?:[^"\\]|\\[\s\S])*(?:"|\\?$)|`[^`]*(?:`|$)|\S+/g, (part) => {
     if (part.includes(redacted)) return part
     if (part.startsWith('"') || part.startsWith("`")) return isName(part.slice(1, -1)) ? part : redacted
     if (part.length <= maxWord && harmless.test(part)) return part
@@ -139,6 +143,6 @@ export const values = (
   secrets: Iterable<Uint8Array>,
   isName: (text: string) => boolean = isNever
 ): string => {
-  const shown = patterns(cut(text))
-  return SecretSearch.without(shown, secrets, redacted) ?? strict(text, isName)
+  const shown = patterns(kept(text))
+  return (SecretSearch.without(shown, secrets, redacted) ?? words(shown, isName)) + ending(text)
 }

@@ -168,6 +168,20 @@ describe("a text that quotes a secret", () => {
     expect(Redaction.values("nter2 was it", [utf8("hunter2hunter2")])).toBe("[redacted] was it")
   })
 
+  it("loses the beginning of a secret where it is too long to be kept, and says how much is left out", () => {
+    const end = "… (26 more characters are left out)"
+    for (const kept of [4, 5, 6, 7, 8]) {
+      const said = `${"x ".repeat(8_192).slice(0, 16_384 - kept)}${password.slice(0, kept)}${"y".repeat(26)}`
+      const shown = Redaction.values(said, [utf8(password)])
+      expect(shown.endsWith(`[redacted]${end}`), shown.slice(-99)).toBe(true)
+      expect(shown).not.toContain("Tr0u")
+    }
+    const cutField = `${"x ".repeat(8_185)}password: "y${"z".repeat(28)}`
+    for (const shown of [Redaction.text(cutField), Redaction.strict(cutField)]) {
+      expect(shown.endsWith(`password: "[redacted]"${end}`), shown.slice(-99)).toBe(true)
+    }
+  })
+
   it("loses short secrets in other words too, and keeps what only begins or ends like one", () => {
     const short = ["hunt", "quick", "zephyr", "juniper"]
     for (const [said, shown] of [
