@@ -10696,6 +10696,20 @@ const server = [
     line: "const shown = patterns(kept(text))\n",
     becomes: "const shown = patterns(kept(text) + ending(text))\n",
     by: "packages/proto/test/Redaction.test.ts"
+  },
+  {
+    fault: "the path of a fault over a group has a whole key, however long",
+    file: "packages/validate/src/internal/group/Facts.ts",
+    line: "`[${shownText(segment.key)}]`",
+    becomes: "`[${JSON.stringify(segment.key)}]`",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "each fault of a virtual host tells the whole name of another, however long",
+    file: "packages/validate/src/internal/group/Facts.ts",
+    line: "name.length > mostQuoted ?",
+    becomes: "name.length > 1_000_000 ?",
+    by: "packages/validate/test/GroupRules.test.ts"
   }
 ]
 

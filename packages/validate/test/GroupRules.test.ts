@@ -393,6 +393,35 @@ describe("A check", () => {
     })
   )
 
+  it.effect("tells of long names and keys their beginnings: they may be in each of a thousand faults", () =>
+    Effect.gen(function* () {
+      const long = "k".repeat(100_000)
+      const permissions = Array.from({ length: 20 }, () => ({ destination_ip: { address_prefix: "nope" } }))
+      const rbac = any("envoy.extensions.filters.http.rbac.v3.RBACPerRoute", {
+        rbac: { rules: { policies: { [long]: { permissions, principals: [{ any: true }] } } } }
+      })
+      const domains = Array.from({ length: 20 }, (_, index) => `d${index}`)
+      const { faults } = yield* check({
+        routes: [
+          {
+            name: "rbac",
+            virtual_hosts: [{ name: "v", domains: ["*"], routes: [], typed_per_filter_config: { rbac, [long]: rbac } }]
+          },
+          {
+            name: "twice",
+            virtual_hosts: [
+              { name: long, domains, routes: [] },
+              { name: "v", domains, routes: [] }
+            ]
+          }
+        ]
+      })
+      expect(faults.length).toBe(60)
+      for (const { path, problem } of faults) expect(path.length + problem.length).toBeLessThan(800)
+      expect(JSON.stringify(faults)).toContain(`policies[\\"${"k".repeat(64)}\\"… (100000 UTF-16 code units)]`)
+    })
+  )
+
   it.effect("tells no secret: neither a key that is no PEM, nor the value of a header", () =>
     Effect.gen(function* () {
       const { faults } = yield* check({

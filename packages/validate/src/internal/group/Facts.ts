@@ -4,6 +4,7 @@
  */
 import type { Message } from "@bufbuild/protobuf"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
+import { shownText } from "../Report.js"
 
 /** A rule, and the place in the resource that it is about. */
 interface Spot {
@@ -100,8 +101,20 @@ export const referring = (reference: Reference | undefined): Facts => ({
 /** More of one resource nobody mends at once; references and claims have no bound but the size of the resource. */
 const maxFaults = 1000
 
-/** Names of fields, indexes of lists, and keys in brackets. */
-export type Segment = string | number
+/** UTF-16 code units of a name that a problem tells: it may be told with each of a thousand others. */
+const mostQuoted = 256
+
+/** A name as a problem tells it. */
+export const quoted = (name: string): string =>
+  JSON.stringify(name.length > mostQuoted ? `${name.slice(0, mostQuoted)}…` : name)
+
+/** The key of a map. */
+interface Key {
+  readonly key: string
+}
+
+/** Names of fields, indexes of lists, keys of maps, and types in brackets. */
+export type Segment = string | number | Key
 
 /** A resource on the way through it: where the reader is, and what was found. */
 export class Site {
@@ -151,6 +164,8 @@ export class Site {
     let path = ""
     for (const segment of [...this.path, ...inside]) {
       if (typeof segment === "number") path += `[${segment}]`
+      // Only here: most that is read has no fault, and a key may be as long as its resource.
+      else if (typeof segment === "object") path += `[${shownText(segment.key)}]`
       else path += path === "" || segment.startsWith("[") ? segment : `.${segment}`
     }
     return path

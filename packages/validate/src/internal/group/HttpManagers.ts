@@ -11,7 +11,7 @@ import type { LocalRateLimit } from "@effect-xds/proto/envoy/extensions/filters/
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import * as ConfigSources from "./ConfigSources.js"
-import type { Segment, Site } from "./Facts.js"
+import { quoted, type Segment, type Site } from "./Facts.js"
 import * as Listeners from "./Listeners.js"
 import * as Reading from "./Reading.js"
 
@@ -117,8 +117,7 @@ const ofJwt = (self: JwtAuthentication, site: Site): void => {
   const { filterStateRules, providers, requirementMap, rules } = self
   const ofRequirement = ({ requiresType }: JwtRequirement, path: ReadonlyArray<Segment>): void => {
     const missing = (name: string): void => {
-      if (!Object.hasOwn(providers, name))
-        site.fault("jwt-reference", `names no provider: ${JSON.stringify(name)}`, path)
+      if (!Object.hasOwn(providers, name)) site.fault("jwt-reference", `names no provider: ${quoted(name)}`, path)
     }
     if (requiresType.case === "providerName") missing(requiresType.value)
     if (requiresType.case === "providerAndAudiences") missing(requiresType.value.providerName)
@@ -129,10 +128,10 @@ const ofJwt = (self: JwtAuthentication, site: Site): void => {
     const path = ["rules", index]
     if (requirementType.case === "requires") ofRequirement(requirementType.value, path)
     if (requirementType.case !== "requirementName" || Object.hasOwn(requirementMap, requirementType.value)) continue
-    site.fault("jwt-reference", `names no requirement: ${JSON.stringify(requirementType.value)}`, path)
+    site.fault("jwt-reference", `names no requirement: ${quoted(requirementType.value)}`, path)
   }
   for (const [name, each] of Object.entries(requirementMap)) {
-    ofRequirement(each, ["requirement_map", `[${JSON.stringify(name)}]`])
+    ofRequirement(each, ["requirement_map", { key: name }])
   }
   for (const each of Object.values(filterStateRules?.requires ?? {})) ofRequirement(each, ["filter_state_rules"])
 }

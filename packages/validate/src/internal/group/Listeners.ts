@@ -3,7 +3,7 @@ import type { Listener } from "@effect-xds/proto/envoy/config/listener/v3/listen
 import type { Filter, FilterChain } from "@effect-xds/proto/envoy/config/listener/v3/listener_components"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import * as Addresses from "./Addresses.js"
-import type { Site } from "./Facts.js"
+import { quoted, type Site } from "./Facts.js"
 import * as FilterChainMatches from "./FilterChainMatches.js"
 import * as Reading from "./Reading.js"
 
@@ -36,7 +36,7 @@ const ofListener = (self: Listener, site: Site): void => {
     if (isThere) site.fault("filter-chain-match-fields", "must not match suffixes: Envoy cannot", path)
     for (const [at, name] of match.serverNames.entries()) {
       if (!name.includes("*") || name.startsWith("*.")) continue
-      const problem = `must have its star as the first label, is ${JSON.stringify(name)}`
+      const problem = `must have its star as the first label, is ${quoted(name)}`
       site.fault("server-names", problem, [...path, "server_names", at])
     }
   }

@@ -201,7 +201,7 @@ export class Reader {
           const map = message[localName]
           if (!isProperties(map)) return
           for (const key of Object.keys(map)) {
-            this.enter(type, map[key], site, typeOf, name, `[${JSON.stringify(key)}]`)
+            this.enter(type, map[key], site, typeOf, name, { key })
           }
         }
       default:
@@ -282,7 +282,7 @@ const valuesOf = function* (
     if (Array.isArray(value)) for (let index = 0; index < value.length; index++) yield [value[index], [name, index]]
   } else if (fieldKind === "map") {
     const map = isProperties(value) ? value : {}
-    for (const key of Object.keys(map)) yield [map[key], [name, `[${JSON.stringify(key)}]`]]
+    for (const key of Object.keys(map)) yield [map[key], [name, { key }]]
   } else yield [value, [name]]
 }
 

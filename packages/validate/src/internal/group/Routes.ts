@@ -12,7 +12,7 @@ import type {
 } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as Durations from "./Durations.js"
-import type { Segment, Site } from "./Facts.js"
+import { quoted, type Segment, type Site } from "./Facts.js"
 import * as Extensions from "./Extensions.js"
 import * as HttpManagers from "./HttpManagers.js"
 import * as Reading from "./Reading.js"
@@ -71,7 +71,7 @@ const headers = (site: Site, self: Headers): void => {
 
 const perFilter = (site: Site, configs: { readonly [name: string]: { readonly typeUrl: string } }): void => {
   for (const [name, { typeUrl }] of Object.entries(configs)) {
-    const path = ["typed_per_filter_config", `[${JSON.stringify(name)}]`]
+    const path = ["typed_per_filter_config", { key: name }]
     Extensions.check(site, typeUrl, "of an HTTP filter", ["envoy.extensions.filters.http.", filterConfigName], path)
   }
 }
@@ -111,7 +111,7 @@ const domains = (site: Site, virtualHosts: ReadonlyArray<VirtualHost>): void => 
       const owner = owners.get(key)
       owners.set(key, owner ?? name)
       if (owner === undefined) continue
-      const problem = `must not be there twice: ${JSON.stringify(domain)} belongs to virtual host ${JSON.stringify(owner)}`
+      const problem = `must not be there twice: ${quoted(domain)} belongs to virtual host ${quoted(owner)}`
       site.fault("domain-unique", problem, ["virtual_hosts", index, "domains", at])
     }
   }
@@ -127,7 +127,7 @@ const ofVirtualHost = (self: VirtualHost, site: Site): void => {
     const isBoth = domain.length > 1 && domain.startsWith("*") && domain.endsWith("*")
     if (domain === "") site.fault("domain-wildcard", "is empty, which no request matches", ["domains", index])
     else if (!isWildcard(domain) || isBoth) {
-      const problem = `must have one star, at the start or at the end, is ${JSON.stringify(domain)}`
+      const problem = `must have one star, at the start or at the end, is ${quoted(domain)}`
       site.fault("domain-wildcard", problem, ["domains", index])
     }
   }
@@ -166,7 +166,7 @@ const ofAction = (self: RouteAction, site: Site): void => {
     const table = site.inside<RouteConfiguration>(configurationName)
     const isDefined = table?.clusterSpecifierPlugins.some(({ extension }) => extension?.name === clusterSpecifier.value)
     if (isDefined === false) {
-      const problem = `names no plugin of the table: ${JSON.stringify(clusterSpecifier.value)}`
+      const problem = `names no plugin of the table: ${quoted(clusterSpecifier.value)}`
       site.fault("plugin-reference", problem, ["cluster_specifier_plugin"])
     }
   }
