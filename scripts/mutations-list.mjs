@@ -4257,8 +4257,8 @@ const server = [
     fault: "an array of bytes is read again",
     file: "packages/validate/src/internal/group/FactsReader.ts",
     by: "packages/validate/test/GroupRules.test.ts",
-    line: "return this.passing.get(value) ?? this.cache.facts.get(value)",
-    becomes: "return this.passing.get(value)"
+    line: "return this.passing.get(resource) ?? this.cache.get(resource)",
+    becomes: "return this.passing.get(resource)"
   },
   {
     fault: "a group is checked in one turn of the event loop",
@@ -10709,6 +10709,14 @@ const server = [
     file: "packages/validate/src/internal/group/Facts.ts",
     line: "name.length > mostQuoted ?",
     becomes: "name.length > 1_000_000 ?",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "one array of bytes of two types says of the second what it says of the first",
+    file: "packages/validate/src/internal/group/FactsReader.ts",
+    line: "return this.types.get(typeUrl)?.get(value)",
+    becomes:
+      "return Array.from(this.types.values(), (known) => known.get(value) ?? this.types.get(typeUrl)?.get(value))[0]",
     by: "packages/validate/test/GroupRules.test.ts"
   }
 ]

@@ -325,6 +325,26 @@ describe("A check", () => {
     })
   )
 
+  it.effect("reads one array of bytes for each type of which it is a resource", () =>
+    Effect.gen(function* () {
+      const at = (type: ResourceType.ResourceType, value: Uint8Array) => ({ typeUrl: type.typeUrl, name: "a", value })
+      const { ClusterLoadAssignment, Listener, Runtime } = ResourceType
+      const alone = yield* GroupRules.check([at(Listener, new Uint8Array())])
+      expect(alone.faults).not.toEqual([])
+      for (const options of [{}, { cache: GroupRules.cache() }, { cache: GroupRules.cache({ plain: false }) }]) {
+        const bytes = new Uint8Array()
+        // An assignment without anything says nothing, a listener must have an address.
+        for (const all of [
+          [at(ClusterLoadAssignment, bytes), at(Listener, bytes), at(Runtime, bytes)],
+          [at(Runtime, bytes), at(ClusterLoadAssignment, bytes), at(Listener, bytes)]
+        ]) {
+          const { faults } = yield* GroupRules.check(all, options)
+          expect(faults).toEqual(alone.faults)
+        }
+      }
+    })
+  )
+
   it.effect("of many resources lets others come between", () =>
     Effect.gen(function* () {
       const config = { clusters: Array.from({ length: 1000 }, (_, index) => cluster(`c${index}`)) }

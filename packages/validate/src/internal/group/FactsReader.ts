@@ -1,4 +1,4 @@
-/** Reads what encoded resources say, once for each array of bytes. */
+/** Reads what encoded resources say, once for each array of bytes of a type. */
 import type { DescMessage, Registry } from "@bufbuild/protobuf"
 import * as MessageBytes from "@effect-xds/proto/MessageBytes"
 import * as MessageSteps from "@effect-xds/proto/MessageSteps"
@@ -91,44 +91,73 @@ const joined = (all: ReadonlyArray<Facts>): Facts => ({
 const isNothing = ({ claims, faults, isForGrpc, references }: Facts): boolean =>
   !isForGrpc && faults.length === 0 && references.length === 0 && claims.length === 0
 
-/** What was read of resources, by the array of their bytes. It holds nothing that is not held elsewhere. */
-export class FactsCache {
-  readonly facts = new WeakMap<Uint8Array, Facts>()
+/** What was read of resources, by the array of their bytes: for each type, since resources of several may have the same array. */
+class ByType<Known extends WeakMap<Uint8Array, Facts> | Map<Uint8Array, Facts>> {
+  // Only types that are known get in here.
+  protected readonly types = new Map<string, Known>()
 
+  constructor(private readonly make: () => Known) {}
+
+  get({ typeUrl, value }: Content): Facts | undefined {
+    return this.types.get(typeUrl)?.get(value)
+  }
+
+  set({ typeUrl, value }: Content, facts: Facts): void {
+    let known = this.types.get(typeUrl)
+    if (known === undefined) this.types.set(typeUrl, (known = this.make()))
+    known.set(value, facts)
+  }
+}
+
+/** What was read of resources. It holds nothing that is not held elsewhere. */
+export class FactsCache extends ByType<WeakMap<Uint8Array, Facts>> {
   /** @param plain whether it has plain resources, too */
-  constructor(readonly plain = true) {}
+  constructor(readonly plain = true) {
+    super(() => new WeakMap())
+  }
+}
+
+/** Plain resources that the cache does not take. */
+class Passing extends ByType<Map<Uint8Array, Facts>> {
+  constructor() {
+    super(() => new Map())
+  }
+
+  clear(): void {
+    // A map that is cleared takes a new table.
+    for (const known of this.types.values()) if (known.size > 0) known.clear()
+  }
 }
 
 /** Reads resources. What it reads is in its cache; what that does not take, is kept until it is forgotten. */
 export class FactsReader {
-  private readonly passing = new Map<Uint8Array, Facts>()
+  private readonly passing = new Passing()
 
   constructor(private readonly cache: FactsCache) {}
 
-  get({ value }: Content): Facts | undefined {
-    return this.passing.get(value) ?? this.cache.facts.get(value)
+  get(resource: Content): Facts | undefined {
+    return this.passing.get(resource) ?? this.cache.get(resource)
   }
 
   /** What is read of a resource is the same as something else, which is kept in its place. */
-  share({ value }: Content, facts: Facts): void {
-    if (this.cache.facts.has(value)) this.cache.facts.set(value, facts)
+  share(resource: Content, facts: Facts): void {
+    if (this.cache.get(resource) !== undefined) this.cache.set(resource, facts)
   }
 
   /** Who reads the resource again reads it anew, unless it is in the cache. */
   forget(): void {
-    // A map that is cleared takes a new table.
-    if (this.passing.size > 0) this.passing.clear()
+    this.passing.clear()
   }
 
   /** Reads a resource. The names of types that have to be loaded first: with {@link load}; then it is to be read again. */
   read(resource: Content, registry: Registry | undefined): Facts | ReadonlySet<string> {
     const { contents, value } = resource
     const plain = contents === undefined && registry === undefined ? ofPlain(resource) : undefined
-    if (plain !== undefined) return this.keep(this.cache.plain ? this.cache.facts : this.passing, resource, plain)
+    if (plain !== undefined) return this.keep(this.cache.plain ? this.cache : this.passing, resource, plain)
     const missing = new Set<string>()
     const typeOf = typesOf(registry, missing)
     const type = typeOf(resource.typeUrl)
-    if (type === undefined) return this.take(resource, nothing, missing)
+    if (type === undefined) return missing.size > 0 ? missing : nothing
     const facts =
       contents === undefined ? read(type, value, typeOf) : joined(contents.map((each) => read(type, each, typeOf)))
     return this.take(resource, facts, missing)
@@ -139,7 +168,7 @@ export class FactsReader {
     const missing = new Set<string>()
     const typeOf = typesOf(registry, missing)
     const type = typeOf(resource.typeUrl)
-    if (type === undefined) return this.take(resource, nothing, missing)
+    if (type === undefined) return missing.size > 0 ? missing : nothing
     const { contents, value } = resource
     if (contents === undefined) return this.take(resource, yield* readInSteps(type, value, typeOf), missing)
     const all: Array<Facts> = []
@@ -148,11 +177,11 @@ export class FactsReader {
   }
 
   private take(resource: Content, facts: Facts, missing: ReadonlySet<string>): Facts | ReadonlySet<string> {
-    return missing.size > 0 ? missing : this.keep(this.cache.facts, resource, facts)
+    return missing.size > 0 ? missing : this.keep(this.cache, resource, facts)
   }
 
-  private keep(known: Map<Uint8Array, Facts> | WeakMap<Uint8Array, Facts>, { value }: Content, facts: Facts): Facts {
-    known.set(value, isNothing(facts) ? nothing : facts)
+  private keep(known: FactsCache | Passing, resource: Content, facts: Facts): Facts {
+    known.set(resource, isNothing(facts) ? nothing : facts)
     return facts
   }
 }
