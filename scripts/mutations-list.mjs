@@ -10718,6 +10718,34 @@ const server = [
     becomes:
       "return Array.from(this.types.values(), (known) => known.get(value) ?? this.types.get(typeUrl)?.get(value))[0]",
     by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "a secret in a TypedStruct is none",
+    file: "packages/proto/src/SensitiveFields.ts",
+    line: "  else if (SensitiveTypes.isTypedStruct(name)) guarded(bytes, depth, found, () => ofTypedStruct(bytes, found))\n",
+    becomes: "",
+    by: "packages/proto/test/Redaction.test.ts"
+  },
+  {
+    fault: "a secret in an Any in an Any is none",
+    file: "packages/proto/src/SensitiveFields.ts",
+    line: "  else if (name === SensitiveTypes.anyName) guarded(bytes, depth, found, () => ofAny(bytes, depth + 1, found))\n",
+    becomes: "",
+    by: "packages/proto/test/Redaction.test.ts"
+  },
+  {
+    fault: "a secret in a TypedStruct is shown",
+    file: "packages/proto/src/MessageRedaction.ts",
+    line: "if (value !== undefined) self.value = ",
+    becomes: "if (value !== undefined) ",
+    by: "packages/proto/test/Redaction.test.ts"
+  },
+  {
+    fault: "a secret in a TypedStruct of a type that is not known is none",
+    file: "packages/proto/src/internal/TypedStruct.ts",
+    line: "if (!SensitiveTypes.isKnown(name)) return everyText(json, replace, false)",
+    becomes: 'if (!SensitiveTypes.isKnown(name)) return ofFields(json, replace, "")',
+    by: "packages/proto/test/Redaction.test.ts"
   }
 ]
 

@@ -12,7 +12,7 @@
  */
 import type { TypeRegistry } from "@effect-xds/proto"
 import * as generated from "#generated-types"
-import { table } from "./internal/SensitiveTable.js"
+import { names, table } from "./internal/SensitiveTable.js"
 
 /**
  * Every message, enum, service and extension of the package; none of them is loaded by this.
@@ -22,5 +22,6 @@ import { table } from "./internal/SensitiveTable.js"
 export const types: TypeRegistry.GeneratedTypes = {
   files: generated.files,
   types: generated.types,
-  sensitive: table
+  sensitive: table,
+  sensitiveNames: names
 }

@@ -1,6 +1,7 @@
 /**
  * Takes private keys, passwords and the like out of a message before people see it: the fields that Envoy's API marks
- * with `udpa.annotations.sensitive`, as Envoy's own config dump does.
+ * with `udpa.annotations.sensitive`, as Envoy's own config dump does. Of a `TypedStruct` also what only has the name of such a
+ * field, and every text if its type is not known.
  *
  * @since 0.1.0
  */
@@ -10,9 +11,12 @@ import type { ReflectMessage } from "@bufbuild/protobuf/reflect"
 import { isReflectMessage, reflect } from "@bufbuild/protobuf/reflect"
 import { AnySchema } from "@bufbuild/protobuf/wkt"
 import { sensitive } from "@effect-xds/proto/udpa/annotations/sensitive"
+import { TypedStructSchema as OldTypedStructSchema } from "@effect-xds/proto/udpa/type/v1/typed_struct"
+import { TypedStructSchema } from "@effect-xds/proto/xds/type/v3/typed_struct"
 import * as MessageBytes from "./MessageBytes.js"
 import { redacted } from "./Redaction.js"
 import * as TypeRegistry from "./TypeRegistry.js"
+import * as TypedStruct from "./internal/TypedStruct.js"
 
 const bytes = new TextEncoder().encode(redacted)
 
@@ -104,7 +108,14 @@ const redactField = async (
 
 const redactFields = async (message: ReflectMessage, hidden: boolean, depth: number): Promise<void> => {
   if (depth > maxDepth) throw new Error(`its messages are nested more than ${maxDepth} levels deep`)
-  if (isMessage(message.message, AnySchema)) return redactAny(message, hidden, depth)
+  const self = message.message
+  if (isMessage(self, AnySchema)) return redactAny(message, hidden, depth)
+  if (isMessage(self, TypedStructSchema) || isMessage(self, OldTypedStructSchema)) {
+    const { typeUrl, value } = self
+    // Of no type nothing is known.
+    if (value !== undefined) self.value = TypedStruct.replaceTexts(hidden ? "" : typeUrl, value, () => redacted)
+    return
+  }
   for (const field of message.fields) {
     if (message.isSet(field)) await redactField(message, field, hidden || isSensitive(field), depth)
   }

@@ -7,69 +7,18 @@
  *
  * @since 0.1.0
  */
-import * as GeneratedFiles from "./internal/GeneratedFiles.js"
-
-/** How to go on from a field. */
-type Kind =
-  /** The value itself is sensitive. */
-  | { readonly _tag: "Value" }
-  /** A sensitive `DataSource`: `envoy.config.core.v3`, `envoy.api.v2.core`. */
-  | { readonly _tag: "Source" }
-  /** Everything in the message is sensitive, whatever it is. */
-  | { readonly _tag: "Everything" }
-  | { readonly _tag: "Any" }
-  /** A message that can hold something sensitive. */
-  | { readonly _tag: "Message"; readonly fields: Fields }
-  /** A map; the kind is that of its values. */
-  | { readonly _tag: "Map"; readonly value: Kind }
-
-type Fields = Map<number, Kind>
-
-const parse = (lines: ReadonlyArray<string>): ReadonlyMap<string, Fields> => {
-  const names = lines.map((line) => line.split(" ", 1)[0]?.replace("~", "envoy.") ?? "")
-  const fields: ReadonlyArray<Fields> = lines.map(() => new Map())
-  const kindOf = (code: string): Kind => {
-    switch (code[0]) {
-      case "m":
-        return { _tag: "Map", value: kindOf(code.slice(1)) }
-      case "!":
-        return { _tag: "Value" }
-      case "d":
-        return { _tag: "Source" }
-      case "@":
-        return { _tag: "Any" }
-      case ">": {
-        const inner = fields[Number(code.slice(1))]
-        return inner === undefined ? { _tag: "Everything" } : { _tag: "Message", fields: inner }
-      }
-      default:
-        return { _tag: "Everything" }
-    }
-  }
-  for (const [index, line] of lines.entries()) {
-    for (const field of line.split(" ").slice(1)) {
-      const number = parseInt(field, 10)
-      fields[index]?.set(number, kindOf(field.slice(String(number).length)))
-    }
-  }
-  return new Map(names.map((name, index) => [name, fields[index] ?? new Map()]))
-}
-
-/** The tables of the packages that are known, each parsed when something is looked for the first time; none ever changes. */
-const parsed: Array<ReadonlyMap<string, Fields>> = []
-
-/** What to look at in a message of a type that can hold something sensitive. */
-const fieldsOf = (name: string): Fields | undefined => {
-  for (const [index, { sensitive }] of GeneratedFiles.packages.entries()) {
-    const found = (parsed[index] ??= parse(sensitive.split("\n"))).get(name)
-    if (found !== undefined) return found
-  }
-  return undefined
-}
+import { base64Decode } from "@bufbuild/protobuf/wire"
+import { StructSchema } from "@bufbuild/protobuf/wkt"
+import * as MessageBytes from "./MessageBytes.js"
+import type { Fields, Kind } from "./internal/SensitiveTypes.js"
+import * as SensitiveTypes from "./internal/SensitiveTypes.js"
+import { jsonOfStruct } from "./internal/StructSteps.js"
+import * as TypedStruct from "./internal/TypedStruct.js"
 
 /** Nobody nests messages deeper to be read; what is deeper counts as sensitive as a whole. */
 const maxDepth = 100
 
+const encoder = new TextEncoder()
 const decoder = new TextDecoder()
 
 /** Fields of one message, one after the other, without a copy and without an object for each. */
@@ -188,26 +137,64 @@ const ofAny = (bytes: Uint8Array, depth: number, found: Array<Uint8Array>): void
   if (value !== undefined) ofType(typeUrl, value, depth, found)
 }
 
-const isKnown = (name: string): boolean => GeneratedFiles.has(name) || name.startsWith("google.protobuf.")
+/** What says where a secret is, in a message that is JSON. */
+const places: ReadonlySet<string> = new Set(["filename", "environment_variable", "environmentVariable", "path"])
 
-const ofType = (typeUrl: string, bytes: Uint8Array, depth: number, found: Array<Uint8Array>): void => {
-  const name = typeUrl.slice(typeUrl.lastIndexOf("/") + 1)
-  const fields = fieldsOf(name)
-  if (fields !== undefined) inside(fields, bytes, depth, found)
-  else if (!isKnown(name)) everything(bytes, depth, found)
+const ofTypedStruct = (bytes: Uint8Array, found: Array<Uint8Array>): void => {
+  let typeUrl = ""
+  // A field that comes again is merged.
+  const pieces: Array<Uint8Array> = []
+  const reader = new Reader(bytes)
+  while (reader.next()) {
+    if (!reader.isDelimited) continue
+    if (reader.field === 1) typeUrl = decoder.decode(reader.value())
+    else if (reader.field === 2) pieces.push(reader.value())
+  }
+  const add = (text: string, key: string, isSure: boolean): string => {
+    const each = encoder.encode(text)
+    if (isSure ? !places.has(key) : each.byteLength >= minUnknown) found.push(each)
+    const inBase64 = key === "inline_bytes" || key === "inlineBytes" ? decoded(text) : undefined
+    if (inBase64 !== undefined) found.push(inBase64)
+    return text
+  }
+  for (const piece of pieces)
+    TypedStruct.replaceTexts(typeUrl, jsonOfStruct(MessageBytes.decode(StructSchema, piece)), add)
 }
 
-const inside = (fields: Fields, bytes: Uint8Array, depth: number, found: Array<Uint8Array>): void => {
-  const before = found.length
+/** What base64 stands for; `undefined`: it is none. */
+const decoded = (text: string): Uint8Array | undefined => {
   try {
-    if (depth > maxDepth) throw new Error("depth")
+    return base64Decode(text)
+  } catch {
+    return undefined
+  }
+}
+
+const ofType = (typeUrl: string, bytes: Uint8Array, depth: number, found: Array<Uint8Array>): void => {
+  const name = SensitiveTypes.nameOf(typeUrl)
+  const fields = SensitiveTypes.fieldsOf(name)
+  if (fields !== undefined) inside(fields, bytes, depth, found)
+  else if (SensitiveTypes.isTypedStruct(name)) guarded(bytes, depth, found, () => ofTypedStruct(bytes, found))
+  else if (name === SensitiveTypes.anyName) guarded(bytes, depth, found, () => ofAny(bytes, depth + 1, found))
+  else if (!SensitiveTypes.isKnown(name)) everything(bytes, depth, found)
+}
+
+const inside = (fields: Fields, bytes: Uint8Array, depth: number, found: Array<Uint8Array>): void =>
+  guarded(bytes, depth, found, () => {
     const reader = new Reader(bytes)
     while (reader.next()) {
       const kind = reader.isDelimited ? fields.get(reader.field) : undefined
       if (kind !== undefined) ofKind(kind, reader.value(), depth, found)
     }
+  })
+
+/** What cannot be looked into may hold anything. */
+const guarded = (bytes: Uint8Array, depth: number, found: Array<Uint8Array>, look: () => void): void => {
+  const before = found.length
+  try {
+    if (depth > maxDepth) throw new Error("depth")
+    look()
   } catch {
-    // What cannot be looked into may hold anything.
     found.length = before
     found.push(bytes)
   }
@@ -236,8 +223,9 @@ const ofKind = (kind: Kind, value: Uint8Array, depth: number, found: Array<Uint8
 }
 
 /**
- * The values of the sensitive fields in an encoded message, as views into its bytes. Of messages inside of it whose type
- * is not known, or that cannot be read, everything counts as sensitive. Never throws.
+ * The values of the sensitive fields in an encoded message. Of messages inside of it whose type is not known, or that cannot
+ * be read, everything counts as sensitive; of a `TypedStruct` each text below a field that has the name of a sensitive one. Never
+ * throws.
  *
  * @param typeNameOrUrl of the message
  * @since 0.1.0
@@ -253,7 +241,4 @@ export const values = (typeNameOrUrl: string, bytes: Uint8Array): ReadonlyArray<
  *
  * @since 0.1.0
  */
-export const canHold = (typeNameOrUrl: string): boolean => {
-  const name = typeNameOrUrl.slice(typeNameOrUrl.lastIndexOf("/") + 1)
-  return fieldsOf(name) !== undefined || !isKnown(name)
-}
+export const canHold = (typeNameOrUrl: string): boolean => SensitiveTypes.canHold(SensitiveTypes.nameOf(typeNameOrUrl))

@@ -1,12 +1,14 @@
-import { create, toBinary, toJsonString } from "@bufbuild/protobuf"
-import { anyPack } from "@bufbuild/protobuf/wkt"
+import { create, type JsonObject, toBinary, toJson, toJsonString } from "@bufbuild/protobuf"
+import { type Any, anyPack, AnySchema } from "@bufbuild/protobuf/wkt"
 import { toText } from "@bufbuild/protobuf/txtpb"
 import { describe, expect, it } from "@effect/vitest"
 import { Redaction, SensitiveFields, TypeRegistry } from "@effect-xds/proto"
 import * as MessageRedaction from "@effect-xds/proto/MessageRedaction"
-import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import { type Cluster, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { SecretSchema } from "@effect-xds/proto/envoy/extensions/transport_sockets/tls/v3/secret"
 import { UpstreamTlsContextSchema } from "@effect-xds/proto/envoy/extensions/transport_sockets/tls/v3/tls"
+import { TypedStructSchema as OldTypedStructSchema } from "@effect-xds/proto/udpa/type/v1/typed_struct"
+import { TypedStructSchema } from "@effect-xds/proto/xds/type/v3/typed_struct"
 import { generateKeyPairSync, randomBytes } from "node:crypto"
 import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
@@ -32,6 +34,52 @@ const secret = (inline: string) =>
       }
     }
   })
+
+const clusterOf = (typedConfig: Any) =>
+  create(ClusterSchema, {
+    name: "backend",
+    transportSocket: { name: "tls", configType: { case: "typedConfig", value: typedConfig } }
+  })
+
+const valuesIn = (cluster: Cluster): ReadonlyArray<string> =>
+  SensitiveFields.values(ClusterSchema.typeName, toBinary(ClusterSchema, cluster)).map(textOf)
+
+/** An `UpstreamTlsContext` as JSON. */
+const typedTls: JsonObject = {
+  sni: "backend.example",
+  common_tls_context: {
+    tls_certificates: [
+      {
+        certificate_chain: { filename: "/etc/tls/chain.pem" },
+        private_key: { filename: "/etc/tls/key.pem", watched_directory: { path: "/etc/tls" } },
+        password: { inline_string: "short" }
+      },
+      { privateKey: { inlineBytes: "c2Vzc2lvbiBrZXk=" } },
+      {
+        private_key_provider: {
+          provider_name: "p",
+          typed_config: { "@type": "example.Provider", login: "of a provider" }
+        }
+      }
+    ]
+  }
+}
+
+/** An `Any` as JSON: with another in it, and with a `TypedStruct`. */
+const inJson: JsonObject = {
+  "@type": `type.googleapis.com/${UpstreamTlsContextSchema.typeName}`,
+  password: "in an Any",
+  own: { "@type": "example.Rule", login: "unknown", of: "tiny" },
+  any: {
+    "@type": "type.googleapis.com/google.protobuf.Any",
+    value: {
+      "@type": `type.googleapis.com/${TypedStructSchema.typeName}`,
+      typeUrl: UpstreamTlsContextSchema.typeName,
+      value: { password: "in an Any", sni: "backend.example" }
+    }
+  },
+  address: { "@type": "type.googleapis.com/envoy.config.core.v3.Address", password: "no secret" }
+}
 
 describe("values of sensitive fields", () => {
   it("are found in secrets, in extensions inside of other messages, and in unknown types", () => {
@@ -68,6 +116,61 @@ describe("values of sensitive fields", () => {
     })
     expect(SensitiveFields.values(SecretSchema.typeName, toBinary(SecretSchema, named))).toEqual([])
   })
+
+  it("are found in an Any in an Any", () => {
+    const outer = anyPack(AnySchema, anyPack(SecretSchema, secret("a password")))
+    expect(valuesIn(clusterOf(outer))).toEqual(["a password"])
+    expect(SensitiveFields.canHold(AnySchema.typeName)).toBe(true)
+    const broken = anyPack(AnySchema, create(AnySchema))
+    broken.value = utf8("no message")
+    expect(valuesIn(clusterOf(broken))).toEqual(["no message"])
+  })
+
+  for (const schema of [TypedStructSchema, OldTypedStructSchema]) {
+    const packed = (typeName: string, value: JsonObject): Any =>
+      anyPack(schema, create(schema, { typeUrl: `type.googleapis.com/${typeName}`, value }))
+
+    it(`are found by the names of fields in a ${schema.typeName} of a known type, and not beside them`, () => {
+      expect(SensitiveFields.canHold(schema.typeName)).toBe(true)
+      expect(valuesIn(clusterOf(packed(UpstreamTlsContextSchema.typeName, typedTls)))).toEqual([
+        "short",
+        "c2Vzc2lvbiBrZXk=",
+        "session key",
+        "of a provider"
+      ])
+      expect(
+        valuesIn(clusterOf(packed(ClusterSchema.typeName, { transport_socket: { typed_config: inJson } })))
+      ).toEqual(["in an Any", "unknown", "in an Any"])
+      // One that can hold nothing sensitive.
+      expect(valuesIn(clusterOf(packed("envoy.config.core.v3.Address", { password: "a password" })))).toEqual([])
+    })
+
+    it(`are all texts in a ${schema.typeName} of a type that is not known, and what is no such message`, () => {
+      const own = { rules: [{ login: "a password", of: "tiny", "@type": "example.Rule" }], "a long name": 1 }
+      expect(valuesIn(clusterOf(packed("example.Config", own)))).toEqual(["a password"])
+      expect(valuesIn(clusterOf(packed("", own)))).toEqual(["a password"])
+      const broken = packed("example.Config", {})
+      broken.value = utf8("no message")
+      expect(valuesIn(clusterOf(broken))).toEqual(["no message"])
+    })
+
+    it(`are not shown in a ${schema.typeName}`, async () => {
+      const shown = async (any: Any): Promise<unknown> => {
+        const cluster = clusterOf(any)
+        await MessageRedaction.redact(ClusterSchema, cluster)
+        const registry = await TypeRegistry.forMessage(ClusterSchema, cluster)
+        return toJson(ClusterSchema, cluster, { registry })
+      }
+      const known = JSON.stringify(await shown(packed(UpstreamTlsContextSchema.typeName, typedTls)))
+      for (const gone of ["short", "c2Vzc2lvbiBrZXk=", "of a provider"]) expect(known).not.toContain(gone)
+      for (const kept of ["backend.example", "/etc/tls/chain.pem", "common_tls_context"]) expect(known).toContain(kept)
+      expect(await shown(packed("example.Config", { login: "a password", limit: 5 }))).toMatchObject({
+        transportSocket: {
+          typedConfig: { typeUrl: "type.googleapis.com/example.Config", value: { login: "[redacted]", limit: 5 } }
+        }
+      })
+    })
+  }
 
   it("are those that the descriptors mark: the table fits them", async () => {
     const script = fileURLToPath(new URL("../scripts/sensitive.mjs", import.meta.url))

@@ -146,3 +146,14 @@ export const table = `~admin.v2alpha.BootstrapConfigDump 1>73
 ~service.tap.v2alpha.StreamingGrpcSink 2>48
 ~service.tap.v2alpha.TapConfig 2>137
 google.rpc.Status 3@`
+
+/** The names of the fields that are sensitive, some behind that of the field that holds their message. */
+export const names = `auth_password
+downstream_auth_password
+keys
+password
+private_key
+private_key_provider.config
+private_key_provider.typed_config
+secret
+secret_data`

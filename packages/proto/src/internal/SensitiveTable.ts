@@ -545,3 +545,26 @@ xds.type.matcher.v3.Matcher.OnMatch 1>529 2>519
 xds.type.matcher.v3.ServerNameMatcher 1>539
 xds.type.matcher.v3.ServerNameMatcher.DomainMatcher 2>537
 xds.type.matcher.v3.StringMatcher 8>519`
+
+/** The names of the fields that are sensitive, some behind that of the field that holds their message. */
+export const names = `auth_password
+auth_username
+backend_token
+context_extensions
+credentials
+credentials_data_source
+downstream_auth_password
+downstream_auth_passwords
+downstream_auth_username
+keys
+password
+pkcs12
+private_key
+private_key_provider.typed_config
+secret
+secret_access_key
+secret_data
+secrets
+session_token
+users
+web_identity_token_data_source`

@@ -90,14 +90,18 @@ export class StructSteps {
   }
 }
 
+/** At once. */
+export const jsonOfStruct = ({ fields }: Struct): JsonObject => {
+  const json: JsonObject = {}
+  for (const [key, value] of Object.entries(fields)) setOwn(json, key, jsonOf(value))
+  return json
+}
+
 /** As protobuf-es does it: a number that is none stays one, and what is not set is null. */
 const jsonOf = ({ kind }: Value): JsonValue => {
   switch (kind.case) {
-    case "structValue": {
-      const json: JsonObject = {}
-      for (const [key, value] of Object.entries(kind.value.fields)) setOwn(json, key, jsonOf(value))
-      return json
-    }
+    case "structValue":
+      return jsonOfStruct(kind.value)
     case "listValue":
       return kind.value.values.map(jsonOf)
     case "nullValue":
