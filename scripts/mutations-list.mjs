@@ -4166,7 +4166,7 @@ const server = [
     fault: "addresses of listeners are compared as they are written",
     file: "packages/validate/src/internal/group/Addresses.ts",
     by: "packages/validate/test/GroupRules.test.ts",
-    line: "isIp(host) ? bitsOf(host) : host",
+    line: "isIp(host) ? ipKey(host) : host",
     becomes: "host"
   },
   {
@@ -10746,6 +10746,34 @@ const server = [
     line: "if (!SensitiveTypes.isKnown(name)) return everyText(json, replace, false)",
     becomes: 'if (!SensitiveTypes.isKnown(name)) return ofFields(json, replace, "")',
     by: "packages/proto/test/Redaction.test.ts"
+  },
+  {
+    fault: "two listeners of one address in two network namespaces count as one",
+    file: "packages/validate/src/internal/group/Addresses.ts",
+    line: "[isUdp(self), namespace, ",
+    becomes: "[isUdp(self), ",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "the zone of an address does not tell two listeners apart",
+    file: "packages/validate/src/internal/group/Addresses.ts",
+    line: "isIp(host) ? ipKey(host) : host",
+    becomes: "isIp(host) ? bitsOf(host) : host",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "two listeners that do not bind may have one address with port 0",
+    file: "packages/validate/src/internal/group/Addresses.ts",
+    line: "if (port === 0 && isBound)",
+    becomes: "if (port === 0)",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "an address that is no link's may have a zone with a name",
+    file: "packages/validate/src/internal/group/Addresses.ts",
+    line: " && isOfLink(text)",
+    becomes: "",
+    by: "packages/validate/test/GroupRules.test.ts"
   }
 ]
 

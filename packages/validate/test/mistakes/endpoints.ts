@@ -110,6 +110,21 @@ export const ofEndpoints: ReadonlyArray<Mistake> = [
     says: "malformed IP address: [::1]. Consider setting resolver_name or setting",
     config: withCluster({ load_assignment: assignment("web", endpoint(80, "[::1]")) })
   },
+  ...["fe80::1%lo", "fe80::1%1", "ff02::1%lo", "2001:db8::1%1", "::%4294967295"].map((host): Mistake => ({
+    title: `static ipv6 zone ${host}`,
+    rules: [],
+    envoy: "accepts",
+    config: withCluster({ load_assignment: assignment("web", endpoint(80, host)) })
+  })),
+  ...["2001:db8::1%lo", "ff05::1%lo", "::%4294967296", "fe80::1%", "fe80::1%a b", "127.0.0.1%1"].map(
+    (host): Mistake => ({
+      title: `static ipv6 zone ${host}`,
+      rules: ["ip-address"],
+      envoy: "refuses",
+      says: `malformed IP address: ${host}`,
+      config: withCluster({ load_assignment: assignment("web", endpoint(80, host)) })
+    })
+  ),
   {
     title: "static address empty",
     rules: ["field"],

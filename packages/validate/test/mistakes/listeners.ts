@@ -1,7 +1,11 @@
 /** Mistakes in listeners and their addresses. */
-import { any, address, cluster, manager, rdsManager, chain, listener, listenerFilter } from "../Config.js"
+import { any, address, cluster, manager, rdsManager, chain, listener, listenerFilter, type Json } from "../Config.js"
 import { withListener, quic, quicSocket } from "./Groups.js"
 import type { Mistake } from "./Mistake.js"
+
+const inNamespace = (path: string): Json => ({
+  socket_address: { address: "127.0.0.1", port_value: 10000, network_namespace_filepath: path }
+})
 
 export const ofListeners: ReadonlyArray<Mistake> = [
   {
@@ -87,6 +91,43 @@ export const ofListeners: ReadonlyArray<Mistake> = [
       listeners: [
         listener({ address: address(10000), bind_to_port: false }),
         listener({ name: "other", address: address(10000), bind_to_port: false })
+      ],
+      clusters: [cluster()]
+    }
+  },
+  {
+    title: "two listeners of one address, port 0, bind_to_port false both",
+    rules: ["listener-address-unique"],
+    envoy: "refuses",
+    says: "as existing listener, to check if the listener has duplicated addresse",
+    config: {
+      listeners: [listener({ bind_to_port: false }), listener({ name: "other", bind_to_port: false })],
+      clusters: [cluster()]
+    }
+  },
+  ...[
+    { title: "network namespaces", from: inNamespace("/run/netns/a"), to: inNamespace("/run/netns/b") },
+    { title: "one network namespace, or none", from: inNamespace("/run/netns/a"), to: address(10000) },
+    { title: "zones", from: address(10000, "fe80::1%1"), to: address(10000, "fe80::1%2") },
+    { title: "one zone, or none", from: address(10000, "fe80::1%1"), to: address(10000, "fe80::1") }
+  ].map(({ from, title, to }): Mistake => ({
+    title: `two listeners of one address in two ${title}`,
+    rules: [],
+    envoy: "accepts",
+    config: {
+      listeners: [listener({ address: from }), listener({ name: "other", address: to })],
+      clusters: [cluster()]
+    }
+  })),
+  {
+    title: "two listeners of one address in one zone",
+    rules: ["listener-address-unique"],
+    envoy: "refuses",
+    says: "as existing listener, to check if the listener has duplicated addresse",
+    config: {
+      listeners: [
+        listener({ address: address(10000, "fe80::1%1") }),
+        listener({ name: "other", address: address(10000, "fe80:0::1%01") })
       ],
       clusters: [cluster()]
     }

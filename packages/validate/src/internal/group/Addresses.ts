@@ -5,9 +5,6 @@ import { shownText } from "../Report.js"
 import type { Segment, Site } from "./Facts.js"
 import * as Reading from "./Reading.js"
 
-/** Envoy reads the zone of an IPv6 address, too. */
-const isIp = (text: string): boolean => InternetText.isIp(text.includes(":") ? text.replace(/%[^%]+$/, "") : text)
-
 const ipv4Bits = (text: string): string =>
   text
     .split(".")
@@ -28,8 +25,41 @@ const ipv6Bits = (text: string): string => {
   return [...head, ...gap, ...tail].map((group) => parseInt(group, 16).toString(2).padStart(16, "0")).join("")
 }
 
+/** The zone of an IPv6 address with the percent sign before it, `%eth0` of `fe80::1%eth0`; empty: it has none. */
+const zoneOf = (text: string): string => {
+  const at = text.indexOf("%")
+  return at > 0 && text.lastIndexOf(":", at) >= 0 ? text.slice(at) : ""
+}
+
 /** The 32 or 128 bits of an IP address, however it is written; of what is none nothing that means something. */
-export const bitsOf = (text: string): string => (text.includes(":") ? ipv6Bits(text) : ipv4Bits(text))
+export const bitsOf = (text: string): string =>
+  text.includes(":") ? ipv6Bits(text.slice(0, text.length - zoneOf(text).length)) : ipv4Bits(text)
+
+/** In bits: `fe80::/10`, and the groups of one interface or link. Only these can have a zone with a name. */
+const isOfLink = (text: string): boolean => /^(?:1111111010|1{8}.{4}00(?:01|10))/.test(bitsOf(text))
+
+/** What Linux takes for the name of an interface. */
+const interfaceName = /^%[^\s/:]{1,15}$/
+
+const maxUint32 = 0xffff_ffff
+
+/** Whether a zone is a number, or the name of an interface of the peer, which may be any. */
+const isZone = (zone: string, text: string): boolean =>
+  (/^%\d+$/.test(zone) && Number(zone.slice(1)) <= maxUint32) || (interfaceName.test(zone) && isOfLink(text))
+
+/** ★ Envoy reads the zone of an IPv6 address, too. */
+const isIp = (text: string): boolean => {
+  const zone = zoneOf(text)
+  if (zone === "") return InternetText.isIp(text)
+  return InternetText.isIp(text.slice(0, -zone.length)) && isZone(zone, text)
+}
+
+/** What is the same of two IP addresses that are one to Envoy. No zone is zone 0. */
+const ipKey = (text: string): string => {
+  const zone = zoneOf(text).slice(1)
+  const number = Number(zone)
+  return `${bitsOf(text)}%${Number.isNaN(number) ? zone : number}`
+}
 
 const ipProblem = (text: string): string => `must be an IP address, is ${shownText(text)}`
 
@@ -70,14 +100,18 @@ export const isUdp = ({ address }: Address): boolean => {
 /** `UDP` of the protocols. */
 const udp: number = 1
 
-/** What two addresses have in common that cannot both be bound; `undefined`: any number can. */
-export const boundTo = (self: Address): string | undefined => {
+/**
+ * What two addresses have in common that listeners cannot both have; `undefined`: any number can. ★ Port 0 is another one each
+ * time, but for a listener that does not bind.
+ */
+export const boundTo = (self: Address, isBound: boolean): string | undefined => {
   const { address } = self
   if (address.case === "pipe") return `pipe ${address.value.path}`
   if (address.case !== "socketAddress") return undefined
-  const { address: host, portSpecifier } = address.value
+  const { address: host, networkNamespaceFilepath: namespace, portSpecifier } = address.value
   const port = portSpecifier.case === "portValue" ? portSpecifier.value : 0
-  return port === 0 ? undefined : `${isUdp(self) ? "UDP" : "TCP"} ${isIp(host) ? bitsOf(host) : host} ${port}`
+  if (port === 0 && isBound) return undefined
+  return JSON.stringify([isUdp(self), namespace, isIp(host) ? ipKey(host) : host, port])
 }
 
 export const readings: ReadonlyArray<Reading.Reading> = [

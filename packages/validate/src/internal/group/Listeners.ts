@@ -57,7 +57,7 @@ const ofAddresses = (self: Listener, site: Site): void => {
   for (const { address, path } of all) {
     if (address === undefined) continue
     Addresses.check(site, address, path)
-    const key = Addresses.boundTo(address)
+    const key = Addresses.boundTo(address, self.bindToPort ?? true)
     // ★ A listener may name its own address twice.
     if (key === undefined || own.has(key)) continue
     own.add(key)
