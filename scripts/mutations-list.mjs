@@ -10774,6 +10774,76 @@ const server = [
     line: " && isOfLink(text)",
     becomes: "",
     by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "alternatives of an expression count as instructions",
+    file: "packages/validate/src/internal/group/RegularExpressions.ts",
+    line: "if (op !== characters) return 0",
+    becomes: "if (op !== characters) return op === 1 ? 1 : 0",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "the text behind a ^ counts as instructions",
+    file: "packages/validate/src/internal/group/RegularExpressions.ts",
+    line: "before += sizeOf(at)",
+    becomes: "before += 0",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "the text behind the begin of a line counts for nothing",
+    file: "packages/validate/src/internal/group/RegularExpressions.ts",
+    line: "at?.op === emptyWidth && (Number(at.arg) & atBegin) !== 0) at",
+    becomes: "at?.op === emptyWidth) at",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "an expression beside what matches nothing has a size",
+    file: "packages/validate/src/internal/group/RegularExpressions.ts",
+    line: " || all.slice(1).some(isNothing)",
+    becomes: "",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "ranges of characters count as one instruction",
+    file: "packages/validate/src/internal/group/RegularExpressions.ts",
+    line: "Math.max(1, ranges)",
+    becomes: "Math.min(1, ranges)",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "the size that a matcher allows is not asked",
+    file: "packages/validate/src/internal/group/RegularExpressions.ts",
+    line: "most ?? maxProgramSize",
+    becomes: "maxProgramSize",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "an escape of more than a byte passes",
+    file: "packages/validate/src/internal/group/RegularExpressions.ts",
+    line: "if (character > maxCharacter) return text",
+    becomes: "",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "what stands in \\Q and \\E counts as an escape",
+    file: "packages/validate/src/internal/group/RegularExpressions.ts",
+    line: "\\\\Q.*?(?:\\\\E|$)|",
+    becomes: "",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "expressions are read as characters, and not as bytes",
+    file: "packages/validate/src/internal/group/RegularExpressions.ts",
+    line: "RE2JS.compile(inBytes(regex))",
+    becomes: "RE2JS.compile(regex)",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "expressions of xds matchers are not read",
+    file: "packages/validate/src/internal/group/RegularExpressions.ts",
+    line: "check(regex, Infinity, site)",
+    becomes: 'check("", Infinity, site)',
+    by: "packages/validate/test/GroupRules.test.ts"
   }
 ]
 

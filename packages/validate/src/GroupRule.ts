@@ -160,7 +160,11 @@ export const all: ReadonlyArray<GroupRule> = [
   envoy("san-without-ca", "match_typed_subject_alt_names", "Names are verified only with a trusted authority"),
   // Everywhere
   both(envoy("regular-expression", "RegexMatcher.regex", "Regular expressions are RE2's")),
-  envoy("regular-expression-size", "re2.max_program_size.error_level", "Compiled, they have at most 100 instructions"),
+  envoy(
+    "regular-expression-size",
+    "re2.max_program_size.error_level",
+    "Compiled, they have at most 100 instructions, or as many as their matcher says"
+  ),
   envoy("duration", "google.protobuf.Duration", "Durations are positive, and at most 292 years"),
   envoy("token-bucket", "LocalRateLimit.token_bucket", "Buckets are filled at most every 50 ms")
 ]

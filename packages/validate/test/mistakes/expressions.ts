@@ -1,7 +1,37 @@
 /** Regular expressions, of which RE2 knows some. */
-import { any, virtualHost } from "../Config.js"
+import { any, type Config, virtualHost } from "../Config.js"
 import { withHosts, toWeb, withMatch, withRegex } from "./Groups.js"
 import type { Mistake } from "./Mistake.js"
+
+/** A virtual host whose matcher has an expression of `xds.type.matcher.v3`. */
+const withXdsRegex = (regex: string): Config => {
+  const input = any("envoy.type.matcher.v3.HttpRequestHeaderMatchInput", { header_name: ":path" })
+  const action = any("envoy.config.route.v3.Route", { match: { prefix: "/" }, route: { cluster: "web" } })
+  const predicate = {
+    single_predicate: {
+      input: { name: "path", typed_config: input },
+      value_match: { safe_regex: { google_re2: {}, regex } }
+    }
+  }
+  const matchers = [{ predicate, on_match: { action: { name: "route", typed_config: action } } }]
+  return withHosts(virtualHost({ routes: [], matcher: { matcher_list: { matchers } } }))
+}
+
+const withSize = (regex: string, size: number): Config =>
+  withMatch({ safe_regex: { google_re2: { max_program_size: size }, regex } })
+
+const path = "/" + "abcdefghij".repeat(15)
+
+/** Right by the size of Envoy's program, which counts otherwise. */
+const small = [
+  "(docs|img|v1|catalog)/img(img|v1|health|items|v3|catalog|admin|login|cart|v2|admin|[0-9]+|orders|orders|assets)/items",
+  `^${path}`,
+  `^^(?i)${path}[0-9]`,
+  `\\A${path}[0-9]+`,
+  "\\B{1000}",
+  "\\p{Greek}a{200}",
+  "a{200}[^\\x00-\\xff]"
+]
 
 export const ofExpressions: ReadonlyArray<Mistake> = [
   {
@@ -178,6 +208,58 @@ export const ofExpressions: ReadonlyArray<Mistake> = [
     envoy: "refuses",
     says: "RE2 program size of 12004 > max program size of 100 set for the error",
     config: withRegex("(abcdefghij){1000}")
+  },
+  ...small.map((regex): Mistake => ({
+    title: `regex small ${regex}`,
+    rules: [],
+    envoy: "accepts",
+    config: withRegex(regex)
+  })),
+  ...[`(?m)^${path}`, `(^${path})`, `^[ab]?${path}`, "[^/]{51}", ".{51}", "\\d{101}"].map((regex): Mistake => ({
+    title: `regex large ${regex}`,
+    rules: ["regular-expression-size"],
+    envoy: "refuses",
+    says: "> max program size of 100 set for the error level",
+    config: withRegex(regex)
+  })),
+  {
+    title: "regex of a size that its matcher allows",
+    rules: [],
+    envoy: "accepts",
+    config: withSize("a{150}", 500)
+  },
+  {
+    title: "regex over the size that its matcher allows",
+    rules: ["regular-expression-size"],
+    envoy: "refuses",
+    says: "RE2 program size of 54 > max program size of 10",
+    config: withSize("a{50}", 10)
+  },
+  ...["\\x{1F600}", "[a\\x{100}]", "\\400", "\\QB\\E\\x{100}"].map((regex): Mistake => ({
+    title: `regex ${regex}`,
+    rules: ["regular-expression"],
+    envoy: "refuses",
+    says: "invalid escape sequence: \\",
+    config: withRegex(regex)
+  })),
+  ...["\\x{ff}", "\\377", "\\Q\\x{1F600}\\E", "\\\\x{100}", "[я-а]", "\\p{Greek}"].map((regex): Mistake => ({
+    title: `regex ${regex}`,
+    rules: [],
+    envoy: "accepts",
+    config: withSize(regex, 1000)
+  })),
+  {
+    title: "regex of xds.type.matcher",
+    rules: ["regular-expression"],
+    envoy: "refuses",
+    says: "invalid perl operator: (?=",
+    config: withXdsRegex("a(?=b)")
+  },
+  {
+    title: "regex of xds.type.matcher, large",
+    rules: [],
+    envoy: "accepts",
+    config: withXdsRegex("a{150}")
   },
   {
     title: "regex in header",
