@@ -4243,8 +4243,8 @@ const server = [
     fault: "what is nested too deep is entered",
     file: "packages/validate/src/internal/group/Reading.ts",
     by: "packages/validate/test/GroupRules.test.ts",
-    line: "if (site.depth >= maxDepth) return\n    const { reading, steps }",
-    becomes: "if (site.depth >= 10 * maxDepth) return\n    const { reading, steps }"
+    line: "if (site.depth >= maxDepth) return\n    const { reading, steps, unopened }",
+    becomes: "if (site.depth >= 10 * maxDepth) return\n    const { reading, steps, unopened }"
   },
   {
     fault: "rules of gRPC count for everyone",
@@ -10843,6 +10843,55 @@ const server = [
     file: "packages/validate/src/internal/group/RegularExpressions.ts",
     line: "check(regex, Infinity, site)",
     becomes: 'check("", Infinity, site)',
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "what is in typed metadata must be as its type wants it",
+    file: "packages/validate/src/internal/Unopened.ts",
+    line: "isProperties(all) ? Object.values(all) : []",
+    becomes: "[]",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "policies of load balancing behind the first one are opened",
+    file: "packages/validate/src/internal/Unopened.ts",
+    line: "index !== first",
+    becomes: "index < first",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "the first policy of load balancing is not opened",
+    file: "packages/validate/src/internal/Unopened.ts",
+    line: "index !== first",
+    becomes: "index >= 0",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "an optional filter that is none is opened",
+    file: "packages/validate/src/internal/Unopened.ts",
+    line: " ? [any] : []",
+    becomes: " ? [] : []",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "an optional filter is not opened",
+    file: "packages/validate/src/internal/Unopened.ts",
+    line: "isOptional === true && !ExtensionTypes.isOf(typeUrlOf(any), ExtensionTypes.httpFilters) ?",
+    becomes: "isOptional === true ?",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "a filter that is off on a route is opened",
+    file: "packages/validate/src/internal/Unopened.ts",
+    line: "disabled === true || isLeftOut",
+    becomes: "isLeftOut",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "of a large resource what Envoy never opens is opened",
+    file: "packages/validate/src/internal/group/Reading.ts",
+    line: "    const { fields, oneofs, reading, unopened } = this.planOf(type)\n    site.depth++\n    if (unopened !== undefined) close(message, unopened, site)\n",
+    becomes: "    const { fields, oneofs, reading } = this.planOf(type)\n    site.depth++\n",
     by: "packages/validate/test/GroupRules.test.ts"
   }
 ]

@@ -29,7 +29,7 @@ export interface Options {
   readonly maxFaults?: number | undefined
   /** Types in an `Any` that are not Envoy's; they are asked first. */
   readonly registry?: Registry | undefined
-  /** Whether to check what an `Any` holds; `true` by default. */
+  /** Whether to check what an `Any` holds; `true` by default. What Envoy never opens, as `typed_filter_metadata`, is not. */
   readonly insideAny?: boolean | undefined
   /** Rules that may be broken, by their names: `duration.gt`. */
   readonly off?: ReadonlySet<string> | undefined

@@ -4,10 +4,11 @@ import { it } from "@effect/vitest"
 import { ResourceType } from "@effect-xds/proto"
 import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
 import { ScopedRouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/scoped_route"
+import * as MessageSteps from "@effect-xds/proto/MessageSteps"
 import { Effect, Either } from "effect"
 import { readFileSync } from "node:fs"
 import { describe, expect } from "vitest"
-import { GroupRule, GroupRules, Rules } from "../src/index.js"
+import { GroupIndex, GroupRule, GroupRules, Rules } from "../src/index.js"
 import {
   address,
   any,
@@ -284,6 +285,20 @@ describe("A check", () => {
       expect(texts(faults)).toEqual([
         'listeners "own": filter_chains[0].filters[0].typed_config is a mine.Filter, which Envoy\'s API does not have'
       ])
+    })
+  )
+
+  it.effect("does not open what Envoy never opens, also of a resource that is read in steps", () =>
+    Effect.gen(function* () {
+      const typed = {
+        large: any("envoy.config.core.v3.DataSource", { inline_string: "x".repeat(MessageSteps.least) }),
+        bad: any("envoy.config.core.v3.CidrRange", { address_prefix: "host" }),
+        empty: any("envoy.config.core.v3.DataSource")
+      }
+      const config = { clusters: [cluster("web", { metadata: { typed_filter_metadata: typed } })] }
+      const all = yield* Effect.promise(() => resources(config))
+      expect(all.every(GroupIndex.isLarge)).toBe(true)
+      expect(yield* broken(config)).toEqual([])
     })
   )
 

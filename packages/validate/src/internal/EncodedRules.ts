@@ -12,6 +12,7 @@ import { type FieldRules, required, rules as rulesOption, type StringRules } fro
 import * as CollectionRules from "./CollectionRules.js"
 import * as MessageRules from "./MessageRules.js"
 import { type Check, Report } from "./Report.js"
+import * as Unopened from "./Unopened.js"
 
 const varint: number = WireType.Varint
 const bit64: number = WireType.Bit64
@@ -129,6 +130,7 @@ const many = (
 ): FieldPlan => ({ value, needed, isMany: true, key, least, most })
 
 const anyNumber = { least: 0, most: Infinity } as const
+const atMostOne = { least: 0, most: 1 } as const
 
 const limitsOf = ({ least, most }: ReturnType<typeof CollectionRules.itemsOf>) => ({
   least: Number(least ?? 0),
@@ -137,6 +139,8 @@ const limitsOf = ({ least, most }: ReturnType<typeof CollectionRules.itemsOf>) =
 
 /** `undefined`: it needs no look. */
 const fieldPlan = (field: DescField, needed: number): FieldPlan | undefined => {
+  const name = `${field.parent.typeName}.${field.name}`
+  if (Unopened.fields.unsure.some((each) => each === name)) return single(unsure, needed)
   if (MessageRules.valueOf(field) === undefined) return needed === 0 ? undefined : single(skip, needed)
   const rules = getOption(field, rulesOption)
   switch (field.fieldKind) {
@@ -147,7 +151,7 @@ const fieldPlan = (field: DescField, needed: number): FieldPlan | undefined => {
     case "list": {
       const own = rules.type.case === "repeated" ? rules.type.value : undefined
       if (own?.unique === true) return many(unsure, needed, undefined, anyNumber)
-      const limits = limitsOf(CollectionRules.itemsOf(own))
+      const limits = name === Unopened.fields.ofOne ? atMostOne : limitsOf(CollectionRules.itemsOf(own))
       const value = valuePlan(own?.items, field)
       // Numbers that are not looked at cannot be counted.
       const isCountable = value.kind !== "skip" || field.listKind === "message" || isLong(field.scalar)
@@ -156,6 +160,7 @@ const fieldPlan = (field: DescField, needed: number): FieldPlan | undefined => {
     case "map": {
       const own = rules.type.case === "map" ? rules.type.value : undefined
       const limits = limitsOf(CollectionRules.pairsOf(own))
+      if (name === Unopened.fields.never) return many(skip, needed, keyPlan(own?.keys, field.mapKey), limits)
       // ★ A key that is there twice is one pair.
       const value = own?.noSparse === true || limits.least > 1 ? unsure : valuePlan(own?.values, field)
       return many(value, needed, keyPlan(own?.keys, field.mapKey), limits)

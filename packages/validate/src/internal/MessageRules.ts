@@ -18,6 +18,7 @@ import { type Check, notA, type Report, run, shownText, withSteps } from "./Repo
 import * as TextRules from "./TextRules.js"
 import * as TimeRules from "./TimeRules.js"
 import { isProperties } from "./Properties.js"
+import * as Unopened from "./Unopened.js"
 
 /** The rules of one message type. */
 export interface MessageRules {
@@ -92,10 +93,20 @@ const compile = (type: DescMessage): ReadonlyArray<Check> => {
   if (isOff(type)) return []
   const plain = type.fields.filter((field) => field.oneof === undefined)
   return [
+    unopenedIn(type),
     ...plain.filter(({ proto }) => !proto.proto3Optional).map(fieldCheck),
     ...type.oneofs.map(oneofCheck),
     ...plain.filter(({ proto }) => proto.proto3Optional).map(fieldCheck)
   ].filter((check) => check !== undefined)
+}
+
+/** No rule: it finds the `Any`s of a message that are not opened, before its fields are looked at. */
+const unopenedIn = (type: DescMessage): Check | undefined => {
+  const find = Unopened.finderOf(type.typeName)
+  if (find === undefined) return undefined
+  return (message, report) => {
+    if (isProperties(message)) for (const any of find(message)) (report.unopened ??= new Set()).add(any)
+  }
 }
 
 /** Envoy's API does not mark it, and it may be that of `authorization`. */
@@ -334,7 +345,7 @@ interface Packed {
 
 /** What is to be checked of an `Any`; `undefined`: nothing. */
 const packedIn = (any: unknown, report: Report): Packed | undefined => {
-  if (report.isFull || !isProperties(any)) return undefined
+  if (report.isFull || !isProperties(any) || report.unopened?.has(any) === true) return undefined
   const { typeUrl, value } = any
   if (typeof typeUrl !== "string" || !(value instanceof Uint8Array)) {
     notA(report, "an Any", any)

@@ -33,6 +33,8 @@ export class Report {
   depth = 0
   /** How many of the fields around are sensitive. */
   sensitive = 0
+  /** `Any`s that Envoy never opens. */
+  unopened: Set<unknown> | undefined
   /** Whether there is one fault more than were asked for; nothing further is checked then. */
   isFull = false
 

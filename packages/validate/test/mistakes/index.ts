@@ -7,6 +7,7 @@ import { ofExpressions } from "./expressions.js"
 import { ofClusters } from "./clusters.js"
 import { ofEndpoints } from "./endpoints.js"
 import { ofTls } from "./tls.js"
+import { ofUnopened } from "./unopened.js"
 import type { Mistake } from "./Mistake.js"
 
 export const mistakes: ReadonlyArray<Mistake> = [
@@ -17,5 +18,6 @@ export const mistakes: ReadonlyArray<Mistake> = [
   ofExpressions,
   ofClusters,
   ofEndpoints,
-  ofTls
+  ofTls,
+  ofUnopened
 ].flat()

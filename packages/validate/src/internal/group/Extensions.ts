@@ -6,20 +6,10 @@ import type { Filter, ListenerFilter } from "@effect-xds/proto/envoy/config/list
 import type { HttpFilter } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
+import * as ExtensionTypes from "../ExtensionTypes.js"
 import * as ConfigSources from "./ConfigSources.js"
 import type { Segment, Site } from "./Facts.js"
 import * as Reading from "./Reading.js"
-
-/** What says itself what it is. */
-const wrappers = /^(?:xds|udpa)\.type\.|^envoy\.extensions\.common\.matching\.|^google\./
-
-/** Types of the API that are for a place: `envoy.extensions.filters.http.`. What is not of the API is somebody's own. */
-const isOf = (typeUrl: string, prefixes: ReadonlyArray<string>): boolean => {
-  const name = TypeRegistry.typeName(typeUrl)
-  if (!name.startsWith("envoy.") || !TypeRegistry.has(name) || wrappers.test(name)) return true
-  // Some filters have kept the names that they had in v2.
-  return prefixes.some((prefix) => name.startsWith(prefix)) || !/^envoy\.(?:extensions|config\.(?!filter\.))/.test(name)
-}
 
 /** Whether a type is one that a place takes. */
 export const check = (
@@ -29,7 +19,7 @@ export const check = (
   prefixes: ReadonlyArray<string>,
   path: ReadonlyArray<Segment>
 ): void => {
-  if (isOf(typeUrl, prefixes)) return
+  if (ExtensionTypes.isOf(typeUrl, prefixes)) return
   site.fault("extension-category", `must be ${kind}, is a ${TypeRegistry.typeName(typeUrl)}`, path)
 }
 
@@ -73,7 +63,7 @@ export const readings: ReadonlyArray<Reading.Reading> = [
   ),
   Reading.of<HttpFilter>("envoy.extensions.filters.network.http_connection_manager.v3.HttpFilter", (self, site) => {
     // An optional filter that cannot be made is left out.
-    if (!self.isOptional) configured(site, self, "an HTTP filter", ["envoy.extensions.filters.http."])
+    if (!self.isOptional) configured(site, self, "an HTTP filter", ExtensionTypes.httpFilters)
   }),
   Reading.of<AccessLog>("envoy.config.accesslog.v3.AccessLog", (self, site) =>
     configured(site, self, "an access log", ["envoy.extensions.access_loggers."])

@@ -127,6 +127,8 @@ export class Site {
   readonly path: Array<Segment> = []
   /** Messages around that have a reader, and the one that is read. */
   readonly around: Array<Message> = []
+  /** `Any`s that Envoy never opens. */
+  unopened: Set<unknown> | undefined
 
   /** Adds a fault of the message that is read, or of what is in it. */
   fault(rule: string, problem: string, inside: ReadonlyArray<Segment> = []): void {

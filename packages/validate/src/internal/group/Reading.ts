@@ -9,6 +9,7 @@ import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import { maxDepth, type TypeOf } from "../Report.js"
 import type { Segment, Site } from "./Facts.js"
 import { isProperties, type Properties } from "../Properties.js"
+import * as Unopened from "../Unopened.js"
 
 /** What is read from the messages of one type. */
 export interface Reading {
@@ -61,6 +62,7 @@ interface Oneof {
 
 interface Plan {
   readonly reading: Reading | undefined
+  readonly unopened: ReturnType<typeof Unopened.finderOf>
   readonly steps: ReadonlyArray<Step>
   /** The fields and oneofs that they go to. */
   readonly fields: ReadonlyArray<DescField>
@@ -87,8 +89,9 @@ export class Reader {
   read(type: DescMessage, message: Message, site: Site, typeOf: TypeOf): void {
     site.messages++
     if (site.depth >= maxDepth) return
-    const { reading, steps } = this.planOf(type)
+    const { reading, steps, unopened } = this.planOf(type)
     site.depth++
+    if (unopened !== undefined) close(message, unopened, site)
     if (reading !== undefined) {
       site.around.push(message)
       reading.read(message, site)
@@ -108,8 +111,9 @@ export class Reader {
   ): MessageSteps.Steps<void> {
     site.messages++
     if (site.depth >= maxDepth) return
-    const { fields, oneofs, reading } = this.planOf(type)
+    const { fields, oneofs, reading, unopened } = this.planOf(type)
     site.depth++
+    if (unopened !== undefined) close(message, unopened, site)
     if (reading !== undefined) {
       site.around.push(message)
       if (reading.inSteps === undefined) reading.read(message, site)
@@ -161,7 +165,8 @@ export class Reader {
 
   private makePlan(type: DescMessage): Plan {
     const reading = this.readings.get(type.typeName)
-    if (type.typeName === anyName) return { reading, steps: [this.intoAny], fields: [], oneofs: [] }
+    const unopened = Unopened.finderOf(type.typeName)
+    if (type.typeName === anyName) return { reading, unopened, steps: [this.intoAny], fields: [], oneofs: [] }
     const fields = type.fields.filter(
       ({ message, oneof }) => oneof === undefined && message !== undefined && this.isNeeded(message)
     )
@@ -183,7 +188,7 @@ export class Reader {
         }
       })
     ].filter((step) => step !== undefined)
-    return { reading, steps, fields, oneofs }
+    return { reading, unopened, steps, fields, oneofs }
   }
 
   private fieldStep(field: DescField): Step | undefined {
@@ -286,12 +291,19 @@ const valuesOf = function* (
   } else yield [value, [name]]
 }
 
+/** Keeps in mind which `Any`s of a message are not opened. */
+const close = (message: Message, find: (message: Properties) => ReadonlyArray<unknown>, site: Site): void => {
+  if (isProperties(message)) for (const any of find(message)) (site.unopened ??= new Set()).add(any)
+}
+
 /** What is in an `Any` of a known type; of one that Envoy does not know that is told. */
 const packedIn = (
-  { typeUrl, value }: Properties,
+  any: Properties,
   site: Site,
   typeOf: TypeOf
 ): { readonly type: DescMessage; readonly value: Uint8Array } | undefined => {
+  const { typeUrl, value } = any
+  if (site.unopened?.has(any) === true) return undefined
   if (typeof typeUrl !== "string" || !(value instanceof Uint8Array)) return undefined
   const type = typeOf(typeUrl)
   if (type !== undefined) return { type, value }
