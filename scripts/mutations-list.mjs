@@ -10893,6 +10893,13 @@ const server = [
     line: "    const { fields, oneofs, reading, unopened } = this.planOf(type)\n    site.depth++\n    if (unopened !== undefined) close(message, unopened, site)\n",
     becomes: "    const { fields, oneofs, reading } = this.planOf(type)\n    site.depth++\n",
     by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "a change that is only tried loses a resource that it removes and puts",
+    file: "packages/validate/src/GroupIndex.ts",
+    line: "if (!before.has(key)) before",
+    becomes: "before",
+    by: "packages/validate/test/GroupIndex.test.ts"
   }
 ]
 

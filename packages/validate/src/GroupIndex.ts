@@ -343,15 +343,19 @@ export class GroupIndex {
     isWanted: (fault: GroupFault) => boolean = always
   ): Generator<undefined, Faults> {
     const before = new Map<Key, Held>()
+    // What comes twice is what it was the first time.
+    const keep = (key: Key): void => {
+      if (!before.has(key)) before.set(key, this.#held.get(key))
+    }
     let looked = 0
     for (const resource of remove) {
       if (++looked % atOnce === 0) yield
-      before.set(resource, this.#held.get(resource))
+      keep(resource)
       this.remove(resource)
     }
     for (const resource of put) {
       if (++looked % atOnce === 0) yield
-      before.set(resource, this.#held.get(resource))
+      keep(resource)
       this.put(resource)
     }
     const found = yield* this.#settling(most, isWanted)

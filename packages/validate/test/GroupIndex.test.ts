@@ -242,6 +242,31 @@ describe("An index", () => {
     })
   )
 
+  it.effect("★ a change that is only tried leaves everything, also where it has one resource twice", () =>
+    Effect.gen(function* () {
+      const index = new GroupIndex.GroupIndex()
+      const [here, other, coming] = yield* encoded({
+        clusters: [Config.edsCluster("a"), Config.edsCluster("a", { alt_stat_name: "x" }), Config.edsCluster("b")]
+      })
+      if (here === undefined || other === undefined || coming === undefined) return expect.unreachable()
+      yield* put(index, [here])
+      toEnd(index.settling())
+      yield* read(index, [other, coming])
+      const before = toEnd(index.listing()).value
+      for (const change of [
+        { remove: [here], put: [here] },
+        { remove: [here, here], put: [] },
+        { remove: [here], put: [other, here, other] },
+        { remove: [coming], put: [coming, coming] }
+      ]) {
+        toEnd(index.trying(change))
+        expect(index.size).toBe(1)
+        expect(toEnd(index.listing()).value).toEqual(before)
+        expect(toEnd(index.settling()).value).toEqual({ faults: [], omitted: 0 })
+      }
+    })
+  )
+
   it.effect("a fault whose place in a list is another now is not new", () =>
     Effect.gen(function* () {
       const index = new GroupIndex.GroupIndex()
