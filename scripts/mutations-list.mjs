@@ -4110,7 +4110,7 @@ const server = [
     fault: "domains are compared with their case",
     file: "packages/validate/src/internal/group/Routes.ts",
     by: "packages/validate/test/GroupRules.test.ts",
-    line: "const key = domain.toLowerCase()",
+    line: "const key = AsciiText.lower(domain)",
     becomes: "const key = domain"
   },
   {
@@ -4145,7 +4145,7 @@ const server = [
     fault: "server names are compared with their case",
     file: "packages/validate/src/internal/group/FilterChainMatches.ts",
     by: "packages/validate/test/GroupRules.test.ts",
-    line: "match.serverNames.map((name) => name.toLowerCase())",
+    line: "match.serverNames.map(AsciiText.lower)",
     becomes: "match.serverNames"
   },
   {
@@ -4173,7 +4173,7 @@ const server = [
     fault: "an optional filter must be configured, too",
     file: "packages/validate/src/internal/group/Extensions.ts",
     by: "packages/validate/test/GroupRules.test.ts",
-    line: "if (!self.isOptional) configured",
+    line: 'if (!self.isOptional || self.configType.case === "configDiscovery")\n      configured',
     becomes: "configured"
   },
   {
@@ -10900,6 +10900,97 @@ const server = [
     line: "if (!before.has(key)) before",
     becomes: "before",
     by: "packages/validate/test/GroupIndex.test.ts"
+  },
+  {
+    fault: "network filters that come by discovery must be of types of the API",
+    file: "packages/validate/src/internal/group/Extensions.ts",
+    line: "if (prefixes === networkFilters) return",
+    becomes: "",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "discovery may name types of another kind",
+    file: "packages/validate/src/internal/group/Extensions.ts",
+    line: "} else if (!ExtensionTypes.isOf(typeUrl, prefixes)) {",
+    becomes: '} else if (typeUrl === "") {',
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "the default of a discovered filter may be of another type",
+    file: "packages/validate/src/internal/group/Extensions.ts",
+    line: "  ofDefault(site, self)\n",
+    becomes: "",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "an optional filter that comes by discovery may be of any type",
+    file: "packages/validate/src/internal/group/Extensions.ts",
+    line: ' || self.configType.case === "configDiscovery"',
+    becomes: "",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "times are compared more exactly than Envoy does",
+    file: "packages/validate/src/internal/group/Durations.ts",
+    line: "seconds * 1000n + BigInt(Math.trunc(nanos / 1_000_000))",
+    becomes: "seconds * 1_000_000_000n + BigInt(nanos)",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "a first interval of less than two milliseconds is compared",
+    file: "packages/validate/src/internal/group/Routes.ts",
+    line: " && base > 1n",
+    becomes: "",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "letters that are not ASCII are compared without their case",
+    file: "packages/validate/src/internal/group/AsciiText.ts",
+    line: "text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())",
+    becomes: "text.toLowerCase()",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "a mirror that no route uses must be there",
+    file: "packages/validate/src/internal/group/Routes.ts",
+    line: "const isChecked = isUsed && ",
+    becomes: "const isChecked = ",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "a mirror of a table counts for virtual hosts that have their own",
+    file: "packages/validate/src/internal/group/Routes.ts",
+    line: "requestMirrorPolicies.length === 0 && routes.some(isMirroredByHost)",
+    becomes: "routes.some(isMirroredByHost)",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "routes that forward nothing use no mirror",
+    file: "packages/validate/src/internal/group/Routes.ts",
+    line: 'action.case !== "route" || action.value',
+    becomes: 'action.case === "route" && action.value',
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "the cluster of a route in a matcher must be there",
+    file: "packages/validate/src/internal/group/Routes.ts",
+    line: " && !isInMatcher",
+    becomes: "",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "a direct response of a virtual host by VHDS is held to the default of its table",
+    file: "packages/validate/src/internal/group/Routes.ts",
+    line: 'if (self.action.case !== "directResponse" || table === undefined) return\n  const most = table.max',
+    becomes: 'if (self.action.case !== "directResponse") return\n  const most = table?.max',
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "trusted addresses for x-forwarded-for must be addresses",
+    file: "packages/validate/src/internal/group/Addresses.ts",
+    line: " && site.inside(xffName) === undefined",
+    becomes: "",
+    by: "packages/validate/test/GroupRules.test.ts"
   }
 ]
 

@@ -89,7 +89,7 @@ export const all: ReadonlyArray<GroupRule> = [
   envoy(
     "config-discovery",
     "ExtensionConfigSource",
-    "Discovery of an extension names types that exist, and has a default if it does not wait"
+    "Discovery of an extension names types of its kind; its default is of one of them, and there if nothing is waited for"
   ),
   // Routes
   envoy("domain-unique", "VirtualHost.domains", "No domain is there twice, whatever its case; nor is *"),

@@ -11,6 +11,7 @@ import { describe, expect } from "vitest"
 import { GroupIndex, GroupRule, GroupRules, Rules } from "../src/index.js"
 import {
   address,
+  ads,
   any,
   assignment,
   chain,
@@ -357,6 +358,17 @@ describe("A check", () => {
           expect(faults).toEqual(alone.faults)
         }
       }
+    })
+  )
+
+  it.effect("of a virtual host by VHDS does not know how long a direct response may be", () =>
+    Effect.gen(function* () {
+      const body = { inline_string: "x".repeat(5000) }
+      const host = virtualHost({ name: "main/a", routes: [route({ direct_response: { status: 200, body } })] })
+      const table = { name: "main", max_direct_response_body_size_bytes: 10_000, vhds: { config_source: ads } }
+      expect((yield* check({ listeners: [byRds()], routes: [table], virtualHosts: [host] })).faults).toEqual([])
+      const inside = yield* check({ listeners: [byRds()], routes: [routes({ virtual_hosts: [host] })] })
+      expect(inside.faults.map(({ rule }) => rule)).toEqual(["direct-response-size"])
     })
   )
 

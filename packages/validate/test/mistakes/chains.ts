@@ -371,5 +371,17 @@ export const ofChains: ReadonlyArray<Mistake> = [
         { name: "b", ...chain(manager()) }
       ]
     })
+  },
+  {
+    title: "server names that differ in the case of a letter that is not ASCII",
+    rules: [],
+    envoy: "accepts",
+    config: withListener({
+      listener_filters: [listenerFilter("tls_inspector", "TlsInspector")],
+      filter_chains: ["Ä.com", "ä.com"].map((name) => ({
+        ...chain(manager()),
+        filter_chain_match: { server_names: [name] }
+      }))
+    })
   }
 ]

@@ -298,6 +298,19 @@ export const ofClusters: ReadonlyArray<Mistake> = [
     config: withCluster({ outlier_detection: { base_ejection_time: "10s", max_ejection_time: "5s" } })
   },
   {
+    title: "outlier times within a millisecond",
+    rules: [],
+    envoy: "accepts",
+    config: withCluster({ outlier_detection: { base_ejection_time: "1.0005s", max_ejection_time: "1.0002s" } })
+  },
+  {
+    title: "outlier time under the default by less than a millisecond",
+    rules: ["ejection-time"],
+    envoy: "refuses",
+    says: "s max_ejection_time cannot be smaller than base_ejection_time",
+    config: withCluster({ outlier_detection: { max_ejection_time: "29.9999s" } })
+  },
+  {
     title: "connect timeout negative",
     rules: ["duration", "field"],
     envoy: "refuses",

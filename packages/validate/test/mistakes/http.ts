@@ -1,7 +1,15 @@
 /** Mistakes in filters and HTTP connection managers. */
-import { any, ads, router, httpFilter, manager, tcpProxy, networkFilter } from "../Config.js"
-import { withManager, withFilters, withNetwork, buffer } from "./Groups.js"
+import { any, ads, router, httpFilter, manager, tcpProxy, networkFilter, type Json } from "../Config.js"
+import { withListener, withManager, withFilters, withNetwork, buffer } from "./Groups.js"
 import type { Mistake } from "./Mistake.js"
+
+/** A filter that comes by ECDS. */
+const discovered = (source: Json): Json => ({ name: "x", config_discovery: { config_source: ads, ...source } })
+
+const bufferType = "type.googleapis.com/envoy.extensions.filters.http.buffer.v3.Buffer"
+const corsType = "type.googleapis.com/envoy.extensions.filters.http.cors.v3.Cors"
+const cors = any("envoy.extensions.filters.http.cors.v3.Cors")
+const echo = "type.googleapis.com/envoy.extensions.filters.network.echo.v3.Echo"
 
 export const ofHttp: ReadonlyArray<Mistake> = [
   {
@@ -350,6 +358,87 @@ export const ofHttp: ReadonlyArray<Mistake> = [
       },
       router
     )
+  },
+  {
+    title: "ecds of no HTTP filter",
+    rules: ["config-discovery", "extension-reference"],
+    envoy: "refuses",
+    says: "Error: no factory found for a required type URL envoy.extensions.filters.network.echo.v3.Echo",
+    config: withFilters(discovered({ type_urls: [echo] }), router)
+  },
+  {
+    title: "ecds with a default of another type",
+    rules: ["config-discovery", "extension-reference"],
+    envoy: "refuses",
+    says: "Error: filter config has type URL envoy.extensions.filters.http.cors.v3.Cors but expect",
+    config: withFilters(discovered({ type_urls: [bufferType], default_config: cors }), router)
+  },
+  {
+    title: "ecds with a default of its type",
+    rules: ["extension-reference"],
+    envoy: "accepts",
+    config: withFilters(discovered({ type_urls: [bufferType, corsType], default_config: cors }), router)
+  },
+  {
+    title: "ecds of an optional filter",
+    rules: ["config-discovery", "extension-reference"],
+    envoy: "refuses",
+    says: "Error: no factory found for a required type URL envoy.nope.X",
+    config: withFilters(
+      { ...discovered({ type_urls: ["type.googleapis.com/envoy.nope.X"] }), is_optional: true },
+      router
+    )
+  },
+  {
+    title: "ecds of a network filter, of any type and without a default",
+    rules: ["extension-reference"],
+    envoy: "accepts",
+    config: withNetwork(
+      discovered({
+        apply_default_config_without_warming: true,
+        type_urls: ["type.googleapis.com/envoy.extensions.filters.network.postgres_proxy.v3alpha.PostgresProxy"]
+      })
+    )
+  },
+  {
+    title: "ecds of a network filter with a default of another type",
+    rules: ["config-discovery", "extension-reference"],
+    envoy: "refuses",
+    says: "Error: filter config has type URL envoy.extensions.filters.network.sni_cluster.v3.SniCluster but expect",
+    config: withNetwork(
+      discovered({
+        type_urls: [echo],
+        default_config: any("envoy.extensions.filters.network.sni_cluster.v3.SniCluster")
+      })
+    )
+  },
+  {
+    title: "ecds of a listener filter that does not exist",
+    rules: ["config-discovery", "extension-reference"],
+    envoy: "refuses",
+    says: "Error: no listener factory found for a required type URL envoy.nope.X",
+    config: withListener({ listener_filters: [discovered({ type_urls: ["type.googleapis.com/envoy.nope.X"] })] })
+  },
+  {
+    title: "upgrades that differ in a letter that is not ASCII",
+    rules: [],
+    envoy: "accepts",
+    config: withManager({ upgrade_configs: [{ upgrade_type: "\u212A" }, { upgrade_type: "k" }] })
+  },
+  {
+    title: "trusted addresses that are none",
+    rules: [],
+    envoy: "accepts",
+    config: withManager({
+      original_ip_detection_extensions: [
+        {
+          name: "x",
+          typed_config: any("envoy.extensions.http.original_ip_detection.xff.v3.XffConfig", {
+            xff_trusted_cidrs: { cidrs: [{ address_prefix: "nope", prefix_len: 8 }] }
+          })
+        }
+      ]
+    })
   },
   {
     title: "rbac filter regex",

@@ -1,7 +1,22 @@
 /** Mistakes in routes. */
-import { any, cluster, route, virtualHost, routes, manager, rdsManager, chain, listener } from "../Config.js"
+import { any, cluster, route, virtualHost, routes, manager, rdsManager, chain, listener, type Json } from "../Config.js"
 import { withRoutes, withHosts, withRoute, toWeb, withMatch, weighted, scoped, plugin, inlineScopes } from "./Groups.js"
 import type { Mistake } from "./Mistake.js"
+
+/** A mirror that is not there, a route that has one of its own, and one that has none. */
+const nowhere: Json = { request_mirror_policies: [{ cluster: "nope" }] }
+const mirrored = route({ route: { cluster: "web", request_mirror_policies: [{ cluster: "web" }] } })
+const redirect = route({ redirect: { path_redirect: "/x" } })
+
+/** A virtual host whose matcher leads to a route. */
+const inMatcher = (to: Json): Json => {
+  const input = any("envoy.type.matcher.v3.HttpRequestHeaderMatchInput", { header_name: ":path" })
+  const predicate = {
+    single_predicate: { input: { name: "path", typed_config: input }, value_match: { exact: "/" } }
+  }
+  const action = { name: "route", typed_config: any("envoy.config.route.v3.Route", to) }
+  return virtualHost({ routes: [], matcher: { matcher_list: { matchers: [{ predicate, on_match: { action } }] } } })
+}
 
 export const ofRoutes: ReadonlyArray<Mistake> = [
   {
@@ -591,5 +606,66 @@ export const ofRoutes: ReadonlyArray<Mistake> = [
     envoy: "refuses",
     says: "route: unknown cluster",
     config: { listeners: [listener({ filter_chains: [chain(manager(inlineScopes("a")))] })] }
-  }
+  },
+  ...[
+    ["0.0015s", "0.0012s"],
+    ["0.0015s", "0.0005s"],
+    ["0.0009s", "0.0001s"]
+  ].map(([base_interval = "", max_interval = ""]): Mistake => ({
+    title: `retry intervals within a millisecond: ${base_interval}, ${max_interval}`,
+    rules: [],
+    envoy: "accepts",
+    config: toWeb({ retry_policy: { retry_on: "5xx", retry_back_off: { base_interval, max_interval } } })
+  })),
+  {
+    title: "retry intervals, one millisecond and two",
+    rules: ["retry-interval"],
+    envoy: "refuses",
+    says: "retry_policy.max_interval must greater than or equal to the base_interval",
+    config: toWeb({
+      retry_policy: { retry_on: "5xx", retry_back_off: { base_interval: "0.002s", max_interval: "0.0019s" } }
+    })
+  },
+  {
+    title: "domains that differ in the case of a letter that is not ASCII",
+    rules: [],
+    envoy: "accepts",
+    config: withHosts(virtualHost({ domains: ["Ä.com", "ä.com"] }))
+  },
+  ...[
+    { title: "a virtual host", changes: { virtual_hosts: [virtualHost({ ...nowhere, routes: [mirrored] })] } },
+    { title: "a virtual host without routes", changes: { virtual_hosts: [virtualHost({ ...nowhere, routes: [] })] } },
+    { title: "a table", changes: { ...nowhere, virtual_hosts: [virtualHost({ routes: [mirrored] })] } },
+    {
+      title: "a table, of virtual hosts with mirrors",
+      changes: { ...nowhere, virtual_hosts: [virtualHost({ request_mirror_policies: [{ cluster: "web" }] })] }
+    }
+  ].map(({ changes, title }): Mistake => ({
+    title: `unknown mirror of ${title}, which no route uses`,
+    rules: ["cluster-reference"],
+    envoy: "accepts",
+    config: withRoutes(changes)
+  })),
+  ...[
+    {
+      title: "a virtual host",
+      changes: { virtual_hosts: [virtualHost({ ...nowhere, routes: [mirrored, redirect] })] }
+    },
+    {
+      title: "a table",
+      changes: { ...nowhere, virtual_hosts: [virtualHost({ domains: ["a"], routes: [mirrored] }), virtualHost()] }
+    }
+  ].map(({ changes, title }): Mistake => ({
+    title: `unknown mirror of ${title}, which a route uses`,
+    rules: ["route-cluster-reference"],
+    envoy: "refuses",
+    says: "route: unknown shadow cluster 'nope'",
+    config: withRoutes(changes)
+  })),
+  ...[true, undefined].map((validate_clusters): Mistake => ({
+    title: `unknown cluster of a route in a matcher, validate_clusters ${validate_clusters}`,
+    rules: ["cluster-reference"],
+    envoy: "accepts",
+    config: withRoutes({ validate_clusters, virtual_hosts: [inMatcher(route({ route: { cluster: "nope" } }))] })
+  }))
 ]

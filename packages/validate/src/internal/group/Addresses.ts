@@ -114,9 +114,13 @@ export const boundTo = (self: Address, isBound: boolean): string | undefined => 
   return JSON.stringify([isUdp(self), namespace, isIp(host) ? ipKey(host) : host, port])
 }
 
+const xffName = "envoy.extensions.http.original_ip_detection.xff.v3.XffConfig"
+
 export const readings: ReadonlyArray<Reading.Reading> = [
+  Reading.of(xffName, () => undefined),
   Reading.of<CidrRange>("envoy.config.core.v3.CidrRange", ({ addressPrefix }, site) => {
-    if (addressPrefix !== "" && !isIp(addressPrefix)) {
+    // Of its trusted ones Envoy leaves out those that are none.
+    if (addressPrefix !== "" && !isIp(addressPrefix) && site.inside(xffName) === undefined) {
       site.fault("ip-address", ipProblem(addressPrefix), ["address_prefix"])
     }
   }),

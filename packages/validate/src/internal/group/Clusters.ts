@@ -227,11 +227,13 @@ const ofHttpOptions = ({ upstreamProtocolOptions: { case: kind, value } }: HttpP
   }
 }
 
-const defaultEjectionTime = { seconds: 30n, nanos: 0 }
+/** Milliseconds. */
+const defaultEjectionTime = 30_000n
 
 const ofOutliers = ({ baseEjectionTime, maxEjectionTime }: OutlierDetection, site: Site): void => {
   if (maxEjectionTime === undefined) return
-  if (!Durations.isLess(maxEjectionTime, baseEjectionTime ?? defaultEjectionTime)) return
+  const base = baseEjectionTime === undefined ? defaultEjectionTime : Durations.milliseconds(baseEjectionTime)
+  if (Durations.milliseconds(maxEjectionTime) >= base) return
   site.fault("ejection-time", "must not be shorter than base_ejection_time", ["max_ejection_time"])
 }
 

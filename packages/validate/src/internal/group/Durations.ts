@@ -6,8 +6,9 @@ import * as Reading from "./Reading.js"
 /** Seconds whose nanoseconds fit 63 bits, whatever the nanoseconds beside them. */
 const maxSeconds = 9_223_372_035n
 
-export const isLess = (a: Pick<Duration, "seconds" | "nanos">, b: Pick<Duration, "seconds" | "nanos">): boolean =>
-  a.seconds === b.seconds ? a.nanos < b.nanos : a.seconds < b.seconds
+/** ★ Envoy compares times in whole milliseconds. */
+export const milliseconds = ({ nanos, seconds }: Pick<Duration, "seconds" | "nanos">): bigint =>
+  seconds * 1000n + BigInt(Math.trunc(nanos / 1_000_000))
 
 const ofDuration = ({ nanos, seconds }: Duration, site: Site): void => {
   if (seconds < 0n || nanos < 0) site.fault("duration", "must not be negative")

@@ -34,36 +34,60 @@ interface Configured {
 const configured = (site: Site, self: Configured, kind: string, prefixes: ReadonlyArray<string>): void => {
   const { case: form, value } = { value: undefined, ...self.configType }
   if (form === undefined) return site.fault("typed-config", "must be set", ["typed_config"])
-  if (form === "configDiscovery") return discovered(site, self.name, value)
+  if (form === "configDiscovery") return discovered(site, self.name, value, kind, prefixes)
   if (value.typeUrl === "") site.fault("typed-config", "must have a type", ["typed_config"])
   else check(site, value.typeUrl, kind, prefixes, ["typed_config"])
 }
 
-const discovered = (site: Site, name: string, self: ExtensionConfigSource): void => {
-  const path = "config_discovery"
+const path = "config_discovery"
+
+const discovered = (
+  site: Site,
+  name: string,
+  self: ExtensionConfigSource,
+  kind: string,
+  prefixes: ReadonlyArray<string>
+): void => {
   if (ConfigSources.isHere(self.configSource)) {
     site.refer("extension-reference", ResourceType.TypedExtensionConfig, name, [path])
   }
+  ofDefault(site, self)
+  // ★ Of network filters Envoy asks no more.
+  if (prefixes === networkFilters) return
   for (const [index, typeUrl] of self.typeUrls.entries()) {
     const typeName = TypeRegistry.typeName(typeUrl)
-    if (TypeRegistry.has(typeName) || !/^envoy\./.test(typeName)) continue
-    site.fault("config-discovery", `must be a type, ${typeName} is none`, [path, "type_urls", index])
+    const where = [path, "type_urls", index]
+    if (!TypeRegistry.has(typeName) && /^envoy\./.test(typeName)) {
+      site.fault("config-discovery", `must be a type, ${typeName} is none`, where)
+    } else if (!ExtensionTypes.isOf(typeUrl, prefixes)) {
+      site.fault("config-discovery", `must be ${kind}, is a ${typeName}`, where)
+    }
   }
   if (self.applyDefaultConfigWithoutWarming && self.defaultConfig === undefined) {
     site.fault("config-discovery", "must be set: the filter does not wait for another", [path, "default_config"])
   }
 }
 
+/** ★ What is in a Struct says its type in there. */
+const ofDefault = (site: Site, { defaultConfig, typeUrls }: ExtensionConfigSource): void => {
+  const typeName = TypeRegistry.typeName(defaultConfig?.typeUrl ?? "")
+  if (!typeName.startsWith("envoy.") || typeUrls.some((typeUrl) => TypeRegistry.typeName(typeUrl) === typeName)) return
+  site.fault("config-discovery", `must be of one of the type_urls, is a ${typeName}`, [path, "default_config"])
+}
+
+const networkFilters: ReadonlyArray<string> = ["envoy.extensions.filters.network."]
+
 export const readings: ReadonlyArray<Reading.Reading> = [
   Reading.of<Filter>("envoy.config.listener.v3.Filter", (self, site) =>
-    configured(site, self, "a network filter", ["envoy.extensions.filters.network."])
+    configured(site, self, "a network filter", networkFilters)
   ),
   Reading.of<ListenerFilter>("envoy.config.listener.v3.ListenerFilter", (self, site) =>
     configured(site, self, "a listener filter", ["envoy.extensions.filters.listener.", "envoy.extensions.filters.udp."])
   ),
   Reading.of<HttpFilter>("envoy.extensions.filters.network.http_connection_manager.v3.HttpFilter", (self, site) => {
-    // An optional filter that cannot be made is left out.
-    if (!self.isOptional) configured(site, self, "an HTTP filter", ExtensionTypes.httpFilters)
+    // An optional filter that cannot be made is left out, but not one that is still to come.
+    if (!self.isOptional || self.configType.case === "configDiscovery")
+      configured(site, self, "an HTTP filter", ExtensionTypes.httpFilters)
   }),
   Reading.of<AccessLog>("envoy.config.accesslog.v3.AccessLog", (self, site) =>
     configured(site, self, "an access log", ["envoy.extensions.access_loggers."])

@@ -152,6 +152,12 @@ export class Site {
     return this.around.findLast(is)
   }
 
+  /** Whether the nearest message around of the two types is of the first. */
+  isInside(typeName: string, other: string): boolean {
+    const nearest = this.around.findLast(({ $typeName }) => $typeName === typeName || $typeName === other)
+    return nearest?.$typeName === typeName
+  }
+
   facts(): Facts {
     return {
       faults: orNone(this.faults),

@@ -1,6 +1,7 @@
 /** Whether a connection can match two filter chains of a listener: Envoy refuses that. */
 import type { CidrRange } from "@effect-xds/proto/envoy/config/core/v3/address"
 import type { FilterChainMatch } from "@effect-xds/proto/envoy/config/listener/v3/listener_components"
+import * as AsciiText from "./AsciiText.js"
 import * as Addresses from "./Addresses.js"
 import type { Site } from "./Facts.js"
 
@@ -25,7 +26,7 @@ const partsOf = (match: FilterChainMatch | undefined): ReadonlyArray<ReadonlyArr
     : [
         [String(match.destinationPort ?? "")],
         orAny(match.prefixRanges.map(rangeKey)),
-        orAny(match.serverNames.map((name) => name.toLowerCase())),
+        orAny(match.serverNames.map(AsciiText.lower)),
         [match.transportProtocol],
         orAny(match.applicationProtocols),
         orAny(match.directSourcePrefixRanges.map(rangeKey)),

@@ -10,6 +10,7 @@ import type { LocalRateLimit as NetworkLocalRateLimit } from "@effect-xds/proto/
 import type { LocalRateLimit } from "@effect-xds/proto/envoy/extensions/filters/http/local_ratelimit/v3/local_rate_limit"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
+import * as AsciiText from "./AsciiText.js"
 import * as ConfigSources from "./ConfigSources.js"
 import { quoted, type Segment, type Site } from "./Facts.js"
 import * as Listeners from "./Listeners.js"
@@ -73,11 +74,11 @@ const ofManager = (self: HttpConnectionManager, site: Site): void => {
   ofRoutes(self, site)
 }
 
-/** Types of upgrades are compared without their case. */
+/** Types of upgrades are compared without the case of ASCII letters. */
 export const upgrades = (site: Site, list: ReadonlyArray<{ readonly upgradeType: string }>): void => {
   const seen = new Set<string>()
   for (const [index, { upgradeType }] of list.entries()) {
-    const key = upgradeType.toLowerCase()
+    const key = AsciiText.lower(upgradeType)
     if (seen.has(key))
       site.fault("upgrade-unique", "must not be there twice", ["upgrade_configs", index, "upgrade_type"])
     seen.add(key)

@@ -11,6 +11,7 @@ import type {
   WeightedCluster_ClusterWeight
 } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as AsciiText from "./AsciiText.js"
 import * as Durations from "./Durations.js"
 import { quoted, type Segment, type Site } from "./Facts.js"
 import * as Extensions from "./Extensions.js"
@@ -19,11 +20,19 @@ import * as Reading from "./Reading.js"
 
 const configurationName = "envoy.config.route.v3.RouteConfiguration"
 
-/** ★ Of an inline table Envoy asks for the clusters at once, unless it is told not to; of one by RDS only if it is told to. */
-const refer = (site: Site, name: string, inside: ReadonlyArray<Segment> = []): void => {
+const matcherName = "xds.type.matcher.v3.Matcher"
+
+/**
+ * ★ Of an inline table Envoy asks for the clusters at once, unless it is told not to; of one by RDS only if it is told to; of routes in a
+ * matcher never.
+ *
+ * @param isUsed whether a route of the table leads there
+ */
+const refer = (site: Site, name: string, inside: ReadonlyArray<Segment>, isUsed = true): void => {
   const table = site.inside<RouteConfiguration>(configurationName)
   const isInline = site.inside(HttpManagers.managerName) !== undefined
-  const isChecked = table !== undefined && (table.validateClusters ?? isInline)
+  const isInMatcher = site.isInside(matcherName, configurationName)
+  const isChecked = isUsed && table !== undefined && !isInMatcher && (table.validateClusters ?? isInline)
   const rule = isChecked ? "route-cluster-reference" : "cluster-reference"
   site.refer(rule, ResourceType.Cluster, name, inside)
 }
@@ -79,12 +88,17 @@ const perFilter = (site: Site, configs: { readonly [name: string]: { readonly ty
 /** What stands around the configuration of a filter to switch it off. */
 const filterConfigName = "envoy.config.route.v3.FilterConfig"
 
-const mirrors = (site: Site, policies: ReadonlyArray<RouteAction_RequestMirrorPolicy>): void => {
+/** Whether requests of the route are mirrored as its virtual host says. */
+const isMirroredByHost = ({ action }: Route): boolean =>
+  action.case !== "route" || action.value.requestMirrorPolicies.length === 0
+
+/** @param isUsed whether a route of the table leads there */
+const mirrors = (site: Site, policies: ReadonlyArray<RouteAction_RequestMirrorPolicy>, isUsed = true): void => {
   for (const [index, { cluster, clusterHeader }] of policies.entries()) {
     const path = ["request_mirror_policies", index]
     if ((cluster === "") === (clusterHeader === "")) {
       site.fault("mirror-cluster-name", "must have either a cluster or a cluster_header", path)
-    } else refer(site, cluster, [...path, "cluster"])
+    } else refer(site, cluster, [...path, "cluster"], isUsed)
   }
 }
 
@@ -94,7 +108,11 @@ const stateOfTheWorld: ReadonlyArray<number> = [1, 2]
 const ofConfiguration = (self: RouteConfiguration, site: Site): void => {
   headers(site, self)
   perFilter(site, self.typedPerFilterConfig)
-  mirrors(site, self.requestMirrorPolicies)
+  if (self.requestMirrorPolicies.length > 0) {
+    const isUsed = ({ requestMirrorPolicies, routes }: VirtualHost): boolean =>
+      requestMirrorPolicies.length === 0 && routes.some(isMirroredByHost)
+    mirrors(site, self.requestMirrorPolicies, self.virtualHosts.some(isUsed))
+  }
   domains(site, self.virtualHosts)
   const source = self.vhds?.configSource?.configSourceSpecifier
   if (source?.case === "apiConfigSource" && stateOfTheWorld.includes(source.value.apiType)) {
@@ -102,12 +120,12 @@ const ofConfiguration = (self: RouteConfiguration, site: Site): void => {
   }
 }
 
-/** ★ Envoy compares domains without their case, exact ones, suffixes, prefixes and `*` alike. */
+/** ★ Envoy compares domains without the case of ASCII letters, exact ones, suffixes, prefixes and `*` alike. */
 const domains = (site: Site, virtualHosts: ReadonlyArray<VirtualHost>): void => {
   const owners = new Map<string, string>()
   for (const [index, { domains, name }] of virtualHosts.entries()) {
     for (const [at, domain] of domains.entries()) {
-      const key = domain.toLowerCase()
+      const key = AsciiText.lower(domain)
       const owner = owners.get(key)
       owners.set(key, owner ?? name)
       if (owner === undefined) continue
@@ -122,7 +140,7 @@ const isWildcard = (domain: string): boolean => !domain.slice(domain.startsWith(
 const ofVirtualHost = (self: VirtualHost, site: Site): void => {
   headers(site, self)
   perFilter(site, self.typedPerFilterConfig)
-  mirrors(site, self.requestMirrorPolicies)
+  mirrors(site, self.requestMirrorPolicies, self.routes.some(isMirroredByHost))
   for (const [index, domain] of self.domains.entries()) {
     const isBoth = domain.length > 1 && domain.startsWith("*") && domain.endsWith("*")
     if (domain === "") site.fault("domain-wildcard", "is empty, which no request matches", ["domains", index])
@@ -145,8 +163,10 @@ const defaultBodySize = 4096
 const ofRoute = (self: Route, site: Site): void => {
   headers(site, self)
   perFilter(site, self.typedPerFilterConfig)
-  if (self.action.case !== "directResponse") return
-  const most = site.inside<RouteConfiguration>(configurationName)?.maxDirectResponseBodySizeBytes ?? defaultBodySize
+  const table = site.inside<RouteConfiguration>(configurationName)
+  // What the table of a virtual host by VHDS says is in another resource.
+  if (self.action.case !== "directResponse" || table === undefined) return
+  const most = table.maxDirectResponseBodySizeBytes ?? defaultBodySize
   const specifier = self.action.value.body?.specifier
   const size =
     specifier?.case === "inlineString"
@@ -208,12 +228,16 @@ const ofWeights = ({ clusters }: WeightedCluster, site: Site): void => {
 
 const ofBackOff = ({ baseInterval, maxInterval }: RetryPolicy_RetryBackOff, site: Site): void => {
   if (baseInterval === undefined || maxInterval === undefined) return
-  if (Durations.isLess(maxInterval, baseInterval)) {
+  const [base, most] = [Durations.milliseconds(baseInterval), Durations.milliseconds(maxInterval)]
+  // Less than a millisecond is one.
+  if (most < base && base > 1n) {
     site.fault("retry-interval", "must be no less than base_interval", ["max_interval"])
   }
 }
 
 export const readings: ReadonlyArray<Reading.Reading> = [
+  // It has no rules here, but the routes in it are told apart from others.
+  Reading.of(matcherName, () => undefined),
   Reading.of<RouteConfiguration>(configurationName, ofConfiguration),
   Reading.of<VirtualHost>("envoy.config.route.v3.VirtualHost", ofVirtualHost),
   Reading.of<Route>("envoy.config.route.v3.Route", ofRoute),
