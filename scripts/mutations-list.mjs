@@ -10991,6 +10991,111 @@ const server = [
     line: " && site.inside(xffName) === undefined",
     becomes: "",
     by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "a plain socket counts as one with ALPN",
+    file: "packages/validate/src/internal/group/Clusters.ts",
+    line: 'socket === undefined || typeOf(socket).endsWith(".raw_buffer.v3.RawBuffer")',
+    becomes: "socket === undefined",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "sockets of matches are not asked for ALPN",
+    file: "packages/validate/src/internal/group/Clusters.ts",
+    line: "[cluster.transportSocket, ...cluster.transportSocketMatches.map((each) => each.transportSocket)]",
+    becomes: "[cluster.transportSocket]",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "gRPC health checks may be in a cluster that speaks as its clients do, without HTTP/2",
+    file: "packages/validate/src/internal/group/Clusters.ts",
+    line: 'kind === "useDownstreamProtocolConfig" && value.http2ProtocolOptions === undefined',
+    becomes: "kind === undefined",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "the socket of a match may be one of servers",
+    file: "packages/validate/src/internal/group/Clusters.ts",
+    line: "    else ofSocket(site, transportSocket, path)\n",
+    becomes: "",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "a match may have no socket",
+    file: "packages/validate/src/internal/group/Clusters.ts",
+    line: 'if (transportSocket === undefined) site.fault("typed-config", "must be set", path)',
+    becomes: "if (transportSocket === undefined) continue",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "buckets of descriptors are not looked at",
+    file: "packages/validate/src/internal/group/HttpManagers.ts",
+    line: '  for (const [index, each] of descriptors.entries()) ofBucket(site, each.tokenBucket, ["descriptors", index])\n',
+    becomes: "",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "a setting of HTTP/2 may be there by name and by number",
+    file: "packages/validate/src/internal/group/HttpManagers.ts",
+    line: "if (named.get(identifier) !== undefined)",
+    becomes: "if (identifier < 0)",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "server push may be switched on",
+    file: "packages/validate/src/internal/group/HttpManagers.ts",
+    line: "identifier === push && value === 1",
+    becomes: "identifier === push && value === 0",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "CONNECT may be set by its number",
+    file: "packages/validate/src/internal/group/HttpManagers.ts",
+    line: "if (identifier === connect)",
+    becomes: "if (identifier < 0)",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "extra source addresses are not looked at",
+    file: "packages/validate/src/internal/group/Addresses.ts",
+    line: '      checkNumeric(site, address, ["extra_source_addresses", index], "address")\n',
+    becomes: "",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "addresses of health checks are looked at where names are looked up",
+    file: "packages/validate/src/internal/group/Endpoints.ts",
+    line: "checked !== undefined && !isDns(discovery)",
+    becomes: "checked !== undefined",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "addresses of health checks are not looked at",
+    file: "packages/validate/src/internal/group/Endpoints.ts",
+    line: '    Addresses.check(site, checked, ["endpoint", "health_check_config", "address"])\n',
+    becomes: "",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "resolvers of clusters that look nothing up are looked at",
+    file: "packages/validate/src/internal/group/Endpoints.ts",
+    line: "cluster === undefined || !isDns(Clusters.discoveryOf(cluster))",
+    becomes: "cluster === undefined",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "the configuration of a filter on a route may be missing",
+    file: "packages/validate/src/internal/group/Routes.ts",
+    line: 'if (config === undefined) site.fault("typed-config", "must be set", ["config"])',
+    becomes: "if (config === undefined) return",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "the configuration of a filter on a route may be of any type",
+    file: "packages/validate/src/internal/group/Routes.ts",
+    line: "  else if (!isOptional)\n",
+    becomes: '  else if (config.typeUrl === "")\n',
+    by: "packages/validate/test/GroupRules.test.ts"
   }
 ]
 

@@ -133,7 +133,11 @@ export const all: ReadonlyArray<GroupRule> = [
     "Statuses are 100 to 599, and begin before they end"
   ),
   envoy("alpn", "HttpProtocolOptions.auto_config", "ALPN needs a transport socket that has it"),
-  envoy("http2-settings", "Http2ProtocolOptions.custom_settings_parameters", "No setting has two values"),
+  envoy(
+    "http2-settings",
+    "Http2ProtocolOptions.custom_settings_parameters",
+    "No setting has two values, or a name beside its number; none is push or CONNECT"
+  ),
   envoy("ejection-time", "OutlierDetection.max_ejection_time", "The longest ejection is no shorter than the first"),
   // Endpoints
   envoy("ip-address", "SocketAddress.address, CidrRange", "Addresses are IP addresses where no name is looked up"),

@@ -7,6 +7,7 @@ import { ofExpressions } from "./expressions.js"
 import { ofClusters } from "./clusters.js"
 import { ofEndpoints } from "./endpoints.js"
 import { ofTls } from "./tls.js"
+import { ofProtocols } from "./protocols.js"
 import { ofUnopened } from "./unopened.js"
 import type { Mistake } from "./Mistake.js"
 
@@ -19,5 +20,6 @@ export const mistakes: ReadonlyArray<Mistake> = [
   ofClusters,
   ofEndpoints,
   ofTls,
-  ofUnopened
+  ofUnopened,
+  ofProtocols
 ].flat()

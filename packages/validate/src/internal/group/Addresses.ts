@@ -64,8 +64,13 @@ const ipKey = (text: string): string => {
 const ipProblem = (text: string): string => `must be an IP address, is ${shownText(text)}`
 
 /** The socket address, in a field, of a place where no name is looked up. */
-const checkNumeric = (site: Site, self: SocketAddress, inside: ReadonlyArray<Segment>, field: string): void => {
-  if (self.resolverName !== "") return
+const checkNumeric = (
+  site: Site,
+  self: SocketAddress | undefined,
+  inside: ReadonlyArray<Segment>,
+  field: string
+): void => {
+  if (self === undefined || self.resolverName !== "") return
   // Empty: the rules of the field tell it.
   if (self.address !== "" && !isIp(self.address))
     site.fault("ip-address", ipProblem(self.address), [...inside, field, "address"])
@@ -124,7 +129,10 @@ export const readings: ReadonlyArray<Reading.Reading> = [
       site.fault("ip-address", ipProblem(addressPrefix), ["address_prefix"])
     }
   }),
-  Reading.of<BindConfig>("envoy.config.core.v3.BindConfig", ({ sourceAddress }, site) => {
-    if (sourceAddress !== undefined) checkNumeric(site, sourceAddress, [], "source_address")
+  Reading.of<BindConfig>("envoy.config.core.v3.BindConfig", (self, site) => {
+    checkNumeric(site, self.sourceAddress, [], "source_address")
+    for (const [index, { address }] of self.extraSourceAddresses.entries()) {
+      checkNumeric(site, address, ["extra_source_addresses", index], "address")
+    }
   })
 ]

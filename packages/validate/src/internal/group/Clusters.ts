@@ -1,6 +1,7 @@
 /** Clusters. */
 import type { Cluster } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import type { OutlierDetection } from "@effect-xds/proto/envoy/config/cluster/v3/outlier_detection"
+import type { TransportSocket } from "@effect-xds/proto/envoy/config/core/v3/base"
 import type { GrpcService_EnvoyGrpc } from "@effect-xds/proto/envoy/config/core/v3/grpc_service"
 import type { HealthCheck } from "@effect-xds/proto/envoy/config/core/v3/health_check"
 import type { HttpUri } from "@effect-xds/proto/envoy/config/core/v3/http_uri"
@@ -41,10 +42,20 @@ const ofCluster = (self: Cluster, site: Site): void => {
   if (hasGrpcChecks && !hasOptions && self.http2ProtocolOptions === undefined) {
     site.fault("health-check-http2", "must have http2_protocol_options: a health check is gRPC")
   }
-  const socket = self.transportSocket?.configType
-  if (socket?.case === "typedConfig" && /tls\.v3\.DownstreamTlsContext$/.test(socket.value.typeUrl)) {
-    site.fault("extension-category", "must be an UpstreamTlsContext", ["transport_socket", "typed_config"])
+  ofSocket(site, self.transportSocket, ["transport_socket"])
+  for (const [index, { transportSocket }] of self.transportSocketMatches.entries()) {
+    const path = ["transport_socket_matches", index, "transport_socket"]
+    if (transportSocket === undefined) site.fault("typed-config", "must be set", path)
+    else ofSocket(site, transportSocket, path)
   }
+}
+
+const typeOf = (socket: TransportSocket | undefined): string =>
+  socket?.configType.case === "typedConfig" ? TypeRegistry.typeName(socket.configType.value.typeUrl) : ""
+
+const ofSocket = (site: Site, socket: TransportSocket | undefined, path: ReadonlyArray<Segment>): void => {
+  if (!typeOf(socket).endsWith(".tls.v3.DownstreamTlsContext")) return
+  site.fault("extension-category", "must be an UpstreamTlsContext", [...path, "typed_config"])
 }
 
 const ofEds = ({ edsClusterConfig, name }: Cluster, discovery: Discovery, site: Site): void => {
@@ -216,16 +227,24 @@ const optionsName = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 const ofHttpOptions = ({ upstreamProtocolOptions: { case: kind, value } }: HttpProtocolOptions, site: Site): void => {
   const cluster = site.inside<Cluster>(clusterName)
   if (cluster === undefined) return
-  if (kind === "explicitHttpConfig" && value.protocolConfig.case === "httpProtocolOptions") {
-    if (cluster.healthChecks.some(({ healthChecker }) => healthChecker.case === "grpcHealthCheck")) {
+  if (cluster.healthChecks.some(({ healthChecker }) => healthChecker.case === "grpcHealthCheck")) {
+    if (kind === "explicitHttpConfig" && value.protocolConfig.case === "httpProtocolOptions") {
       const path = ["explicit_http_config", "http_protocol_options"]
       site.fault("health-check-http2", "must be http2_protocol_options: a health check is gRPC", path)
+    } else if (kind === "useDownstreamProtocolConfig" && value.http2ProtocolOptions === undefined) {
+      const path = ["use_downstream_protocol_config", "http2_protocol_options"]
+      site.fault("health-check-http2", "must be set: a health check is gRPC", path)
     }
   }
-  if (kind === "autoConfig" && cluster.transportSocket === undefined && cluster.transportSocketMatches.length === 0) {
-    site.fault("alpn", "must not be set: the cluster has no transport_socket, so there is no ALPN", ["auto_config"])
+  // ★ What matches none of the matches has the socket of the cluster.
+  const sockets = [cluster.transportSocket, ...cluster.transportSocketMatches.map((each) => each.transportSocket)]
+  if (kind === "autoConfig" && sockets.some(hasNoAlpn)) {
+    site.fault("alpn", "must not be set: the cluster has a transport_socket without ALPN, or none", ["auto_config"])
   }
 }
+
+const hasNoAlpn = (socket: TransportSocket | undefined): boolean =>
+  socket === undefined || typeOf(socket).endsWith(".raw_buffer.v3.RawBuffer")
 
 /** Milliseconds. */
 const defaultEjectionTime = 30_000n

@@ -6,6 +6,7 @@ import type {
   LbEndpoint,
   LedsClusterLocalityConfig
 } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint_components"
+import type { CaresDnsResolverConfig } from "@effect-xds/proto/envoy/extensions/network/dns_resolver/cares/v3/cares_dns_resolver"
 import type * as MessageSteps from "@effect-xds/proto/MessageSteps"
 import * as Addresses from "./Addresses.js"
 import * as Clusters from "./Clusters.js"
@@ -72,17 +73,23 @@ const ofEndpoint = (site: Site, { hostIdentifier }: LbEndpoint, discovery: Clust
     return site.fault("endpoint-address", "must be set", ["endpoint", "address"])
   }
   ofAddress(site, endpoint.address, discovery, ofOne)
+  const checked = endpoint.healthCheckConfig?.address
+  if (checked !== undefined && !isDns(discovery)) {
+    Addresses.check(site, checked, ["endpoint", "health_check_config", "address"])
+  }
   for (const [index, { address }] of endpoint.additionalAddresses.entries()) {
     if (address === undefined) continue
     ofAddress(site, address, discovery, ["endpoint", "additional_addresses", index, "address"])
   }
 }
 
+const isDns = (discovery: Clusters.Discovery): boolean => discovery === "STRICT_DNS" || discovery === "LOGICAL_DNS"
+
 const ofOne: ReadonlyArray<Segment> = ["endpoint", "address"]
 
 const ofAddress = (site: Site, self: Address, discovery: Clusters.Discovery, path: ReadonlyArray<Segment>): void => {
   const socket = self.address.case === "socketAddress" ? self.address.value : undefined
-  if (discovery !== "STRICT_DNS" && discovery !== "LOGICAL_DNS") Addresses.check(site, self, path)
+  if (!isDns(discovery)) Addresses.check(site, self, path)
   else if (socket !== undefined && socket.resolverName !== "") {
     site.fault("dns-resolver-name", `must be empty in ${discovery} clusters`, [
       ...path,
@@ -142,6 +149,17 @@ const ofGrpc = function* ({ endpoints }: ClusterLoadAssignment, site: Site): Mes
   if (gap !== undefined) site.fault("priority-gap", `must have priority ${gap} before the next`, ["endpoints"])
 }
 
+/** ★ Of clusters that look nothing up the resolver is not made; what else has one may make it later. */
+const ofResolvers = ({ resolvers }: CaresDnsResolverConfig, site: Site): void => {
+  const cluster = site.inside<Cluster>(Clusters.clusterName)
+  if (cluster === undefined || !isDns(Clusters.discoveryOf(cluster))) return
+  for (const [index, each] of resolvers.entries()) Addresses.check(site, each, ["resolvers", index])
+}
+
 export const readings: ReadonlyArray<Reading.Reading> = [
+  Reading.of<CaresDnsResolverConfig>(
+    "envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig",
+    ofResolvers
+  ),
   Reading.inSteps<ClusterLoadAssignment>("envoy.config.endpoint.v3.ClusterLoadAssignment", ofAssignment)
 ]

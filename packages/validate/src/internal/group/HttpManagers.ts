@@ -6,8 +6,10 @@ import type {
   JwtAuthentication,
   JwtRequirement
 } from "@effect-xds/proto/envoy/extensions/filters/http/jwt_authn/v3/config"
+import type { LocalRateLimit as ListenerLocalRateLimit } from "@effect-xds/proto/envoy/extensions/filters/listener/local_ratelimit/v3/local_ratelimit"
 import type { LocalRateLimit as NetworkLocalRateLimit } from "@effect-xds/proto/envoy/extensions/filters/network/local_ratelimit/v3/local_rate_limit"
 import type { LocalRateLimit } from "@effect-xds/proto/envoy/extensions/filters/http/local_ratelimit/v3/local_rate_limit"
+import type { TokenBucket } from "@effect-xds/proto/envoy/type/v3/token_bucket"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import * as AsciiText from "./AsciiText.js"
@@ -137,19 +139,38 @@ const ofJwt = (self: JwtAuthentication, site: Site): void => {
   for (const each of Object.values(filterStateRules?.requires ?? {})) ofRequirement(each, ["filter_state_rules"])
 }
 
-const ofBucket = ({ tokenBucket }: LocalRateLimit | NetworkLocalRateLimit, site: Site): void => {
-  const interval = tokenBucket?.fillInterval
+const ofBucket = (site: Site, bucket: TokenBucket | undefined, inside: ReadonlyArray<Segment> = []): void => {
+  const interval = bucket?.fillInterval
   if (interval === undefined || interval.seconds !== 0n || interval.nanos >= 50_000_000 || interval.nanos < 0) return
-  site.fault("token-bucket", "must be at least 0.05s", ["token_bucket", "fill_interval"])
+  site.fault("token-bucket", "must be at least 0.05s", [...inside, "token_bucket", "fill_interval"])
 }
 
-const ofHttp2 = ({ customSettingsParameters }: Http2ProtocolOptions, site: Site): void => {
+const ofRateLimit = ({ descriptors, tokenBucket }: LocalRateLimit, site: Site): void => {
+  ofBucket(site, tokenBucket)
+  for (const [index, each] of descriptors.entries()) ofBucket(site, each.tokenBucket, ["descriptors", index])
+}
+
+// Numbers of settings.
+const push = 2
+const connect = 8
+
+const ofHttp2 = (self: Http2ProtocolOptions, site: Site): void => {
+  if (self.customSettingsParameters.length === 0) return
+  const named = new Map([
+    [1, self.hpackTableSize],
+    [3, self.maxConcurrentStreams],
+    [4, self.initialStreamWindowSize]
+  ])
   const values = new Map<number | undefined, number | undefined>()
-  for (const [index, { identifier, value }] of customSettingsParameters.entries()) {
-    if (values.has(identifier) && values.get(identifier) !== value) {
-      site.fault("http2-settings", `must not have two values: ${identifier}`, ["custom_settings_parameters", index])
-    }
+  for (const [index, { identifier, value }] of self.customSettingsParameters.entries()) {
+    const fault = (problem: string): void =>
+      site.fault("http2-settings", problem, ["custom_settings_parameters", index])
+    if (values.has(identifier) && values.get(identifier) !== value) fault(`must not have two values: ${identifier}`)
     values.set(identifier, value)
+    if (identifier === undefined) continue
+    if (named.get(identifier) !== undefined) fault(`must not be set by name, too: ${identifier}`)
+    if (identifier === connect) fault("must not be 8: allow_connect has a name")
+    if (identifier === push && value === 1) fault("must not switch server push on: Envoy cannot")
   }
 }
 
@@ -157,7 +178,14 @@ export const readings: ReadonlyArray<Reading.Reading> = [
   Reading.of<HttpConnectionManager>(managerName, ofManager),
   Reading.of<ScopedRouteConfiguration>("envoy.config.route.v3.ScopedRouteConfiguration", ofScope),
   Reading.of<JwtAuthentication>("envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication", ofJwt),
-  Reading.of<LocalRateLimit>("envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit", ofBucket),
-  Reading.of<NetworkLocalRateLimit>("envoy.extensions.filters.network.local_ratelimit.v3.LocalRateLimit", ofBucket),
+  Reading.of<LocalRateLimit>("envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit", ofRateLimit),
+  Reading.of<NetworkLocalRateLimit>(
+    "envoy.extensions.filters.network.local_ratelimit.v3.LocalRateLimit",
+    (self, site) => ofBucket(site, self.tokenBucket)
+  ),
+  Reading.of<ListenerLocalRateLimit>(
+    "envoy.extensions.filters.listener.local_ratelimit.v3.LocalRateLimit",
+    (self, site) => ofBucket(site, self.tokenBucket)
+  ),
   Reading.of<Http2ProtocolOptions>("envoy.config.core.v3.Http2ProtocolOptions", ofHttp2)
 ]

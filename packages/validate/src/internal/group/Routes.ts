@@ -2,6 +2,7 @@
 import type { HeaderValueOption } from "@effect-xds/proto/envoy/config/core/v3/base"
 import type { RouteConfiguration } from "@effect-xds/proto/envoy/config/route/v3/route"
 import type {
+  FilterConfig,
   RetryPolicy_RetryBackOff,
   Route,
   RouteAction,
@@ -11,6 +12,7 @@ import type {
   WeightedCluster_ClusterWeight
 } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as ExtensionTypes from "../ExtensionTypes.js"
 import * as AsciiText from "./AsciiText.js"
 import * as Durations from "./Durations.js"
 import { quoted, type Segment, type Site } from "./Facts.js"
@@ -81,12 +83,19 @@ const headers = (site: Site, self: Headers): void => {
 const perFilter = (site: Site, configs: { readonly [name: string]: { readonly typeUrl: string } }): void => {
   for (const [name, { typeUrl }] of Object.entries(configs)) {
     const path = ["typed_per_filter_config", { key: name }]
-    Extensions.check(site, typeUrl, "of an HTTP filter", ["envoy.extensions.filters.http.", filterConfigName], path)
+    Extensions.check(site, typeUrl, "of an HTTP filter", [...ExtensionTypes.httpFilters, filterConfigName], path)
   }
 }
 
 /** What stands around the configuration of a filter to switch it off. */
 const filterConfigName = "envoy.config.route.v3.FilterConfig"
+
+const ofFilterConfig = ({ config, disabled, isOptional }: FilterConfig, site: Site): void => {
+  if (disabled) return
+  if (config === undefined) site.fault("typed-config", "must be set", ["config"])
+  else if (!isOptional)
+    Extensions.check(site, config.typeUrl, "of an HTTP filter", ExtensionTypes.httpFilters, ["config"])
+}
 
 /** Whether requests of the route are mirrored as its virtual host says. */
 const isMirroredByHost = ({ action }: Route): boolean =>
@@ -239,6 +248,7 @@ export const readings: ReadonlyArray<Reading.Reading> = [
   // It has no rules here, but the routes in it are told apart from others.
   Reading.of(matcherName, () => undefined),
   Reading.of<RouteConfiguration>(configurationName, ofConfiguration),
+  Reading.of<FilterConfig>(filterConfigName, ofFilterConfig),
   Reading.of<VirtualHost>("envoy.config.route.v3.VirtualHost", ofVirtualHost),
   Reading.of<Route>("envoy.config.route.v3.Route", ofRoute),
   Reading.of<RouteAction>("envoy.config.route.v3.RouteAction", ofAction),
