@@ -11096,6 +11096,13 @@ const server = [
     line: "  else if (!isOptional)\n",
     becomes: '  else if (config.typeUrl === "")\n',
     by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "who looks at bytes alone opens typed metadata",
+    file: "packages/validate/src/internal/EncodedRules.ts",
+    line: "if (name === Unopened.fields.never)",
+    becomes: 'if (name === "")',
+    by: "packages/validate/test/encodedRules.test.ts"
   }
 ]
 
