@@ -11103,6 +11103,13 @@ const server = [
     line: "if (name === Unopened.fields.never)",
     becomes: 'if (name === "")',
     by: "packages/validate/test/encodedRules.test.ts"
+  },
+  {
+    fault: "a driver that does not take requests in parts answers none of more than 512 names",
+    file: "packages/core/src/server/ServerStream.ts",
+    line: "  if (self.partialRequest === undefined) return taken\n",
+    becomes: "  if (now >= 0) return taken\n",
+    by: "packages/core/test/LargeRequest.test.ts"
   }
 ]
 

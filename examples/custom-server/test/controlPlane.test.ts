@@ -33,8 +33,9 @@ const connect = (port: number) =>
     call.on("data", (response: DeltaDiscoveryResponse) => Queue.unsafeOffer(responses, response))
     call.on("error", () => undefined)
     call.on("status", ({ code }) => Queue.unsafeOffer(responses, { ended: code }))
-    const send = (request: Partial<Pick<DeltaDiscoveryRequest, "typeUrl" | "responseNonce">>) =>
-      Effect.sync(() => call.write(create(DeltaDiscoveryRequestSchema, request)))
+    const send = (
+      request: Partial<Pick<DeltaDiscoveryRequest, "typeUrl" | "responseNonce" | "resourceNamesSubscribe">>
+    ) => Effect.sync(() => call.write(create(DeltaDiscoveryRequestSchema, request)))
     const take = Queue.take(responses).pipe(Effect.timeout("30 seconds"))
     return { send, take }
   })
@@ -66,6 +67,19 @@ describe("a control plane on the core alone", () => {
       server.update([], [{ typeUrl, name: "a" }])
       const last = yield* client.take
       assert.deepStrictEqual("ended" in last ? last : last.removedResources, ["a"])
+    })
+  )
+
+  it.scopedLive("answers a request of thousands of names", () =>
+    Effect.gen(function* () {
+      const server = yield* plane
+      const all = Array.from({ length: 2_000 }, (_, index) => `cluster-${index}`)
+      server.update(all.map((name) => cluster(name, "1")))
+      const client = yield* connect(yield* Effect.promise(() => server.listen(0)))
+      yield* client.send({ typeUrl, resourceNamesSubscribe: all })
+      const received: Array<string> = []
+      while (received.length < all.length) received.push(...names(yield* client.take))
+      assert.sameMembers(received, all)
     })
   )
 

@@ -6,6 +6,7 @@ import { FanOut } from "@effect-xds/core/server/FanOut"
 import * as Response from "@effect-xds/core/wire/Response"
 import * as ServerStream from "@effect-xds/core/server/ServerStream"
 import * as StreamRecord from "@effect-xds/core/server/StreamRecord"
+import * as Steps from "@effect-xds/core/Steps"
 import { shortNameOf } from "@effect-xds/proto/ResourceType"
 import type { Arbitraries } from "@effect-xds/testing"
 import { aliasOf } from "@effect-xds/testing/simulation/Naming"
@@ -95,7 +96,7 @@ export const run = (
     if (how.restored === true) {
       // It goes on for some steps, then it is restored again.
       if (twin === undefined || stepsOfAll % 3 === 0) twin = restored(before)
-      const [twinNext, twinOutputs] = ServerStream.step(twin, input, now)
+      const [twinNext, twinOutputs] = Steps.toEnd(ServerStream.stepping(twin, input, now))
       const [expected, got] = [seen(next, stepped), seen(twinNext, twinOutputs)]
       if (expected !== got)
         problems.push(`step ${steps.length}: ${show(input)}: ${got} after it was restored, not ${expected}`)

@@ -65,7 +65,7 @@ export type Input =
   | { readonly _tag: "MissingDone"; readonly typeUrl: string; readonly names: ReadonlyArray<string> }
   /** Credit for one response. */
   | { readonly _tag: "Writable" }
-  /** The next portion of a long request; see {@link isWorking}. */
+  /** The next portion of a long request, for drivers that use {@link stepping}; see {@link isWorking}. */
   | { readonly _tag: "Continue" }
   /** The {@link deadline} has been reached. */
   | { readonly _tag: "Deadline" }
@@ -150,8 +150,8 @@ export const groupOf = ({ group }: ServerStream): ResourceGroup | undefined => g
 export const deadline = (self: ServerStream): number => self.deadline
 
 /**
- * Whether a request with many names is partly processed: it takes several steps, so that other streams have their turn. The
- * stream then needs a `Continue` input before the next request.
+ * Whether a request with many names is partly processed: with {@link stepping} it takes several steps, so that other streams
+ * have their turn. The stream then needs `Continue` inputs before the next request. After {@link step} it never is.
  *
  * @since 0.1.0
  */
@@ -267,17 +267,25 @@ export const interests = (self: ServerStream): ReadonlyArray<Interest> => {
 }
 
 /**
- * Applies one input. Total: every input of a client leads to a state and outputs.
+ * Applies one input, a request with all its names. Total: every input of a client leads to a state and outputs.
  *
  * @param now milliseconds, never less than in the step before
  * @since 0.1.0
  */
 export const step = (self: ServerStream, input: Input, now: number): Step =>
-  short(self, input, now) ?? Steps.toEnd(stepping(self, input, now))
+  whole(short(self, input, now) ?? Steps.toEnd(stepping(self, input, now)), now)
+
+/** A step with all of a long request. */
+const whole = (taken: Step, now: number): Step => {
+  const [self, outputs] = taken
+  if (self.partialRequest === undefined) return taken
+  const [next, more] = Steps.toEnd(goOn(self, self.partialRequest, Number.POSITIVE_INFINITY, now))
+  return whole([next, [...outputs, ...more]], now)
+}
 
 /**
  * {@link step} for drivers of many streams: a response of many resources takes several turns. Until it ends, the stream stays
- * as it was, and other inputs must wait.
+ * as it was, and other inputs must wait. Of a request with many names it takes a portion, see {@link isWorking}.
  *
  * @since 0.1.0
  */

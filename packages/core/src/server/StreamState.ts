@@ -54,8 +54,8 @@ export interface Options extends PhaseOptions {
   /** Most types that a client may subscribe to. Default: 64. */
   readonly maxTypes: number
   /**
-   * Names of a request that one step processes; `Continue` processes the rest. A long name counts as several, see
-   * `RequestedNames.effort`. Default: 512.
+   * Names of a request that one turn of `ServerStream.stepping` processes; `Continue` processes the rest. A long name counts as
+   * several, see `RequestedNames.effort`. Default: 512.
    */
   readonly namesPerStep: number
   /**
