@@ -11110,6 +11110,13 @@ const server = [
     line: "  if (self.partialRequest === undefined) return taken\n",
     becomes: "  if (now >= 0) return taken\n",
     by: "packages/core/test/LargeRequest.test.ts"
+  },
+  {
+    fault: "the server's end waits for a stream of revocations that does not end",
+    file: "packages/server/src/XdsServer.ts",
+    line: "        Effect.disconnect,\n",
+    becomes: "",
+    by: "packages/server/test/revocations.test.ts"
   }
 ]
 

@@ -256,6 +256,8 @@ export const make = <R = never>(
         Effect.catchAllCause((cause: Cause.Cause<unknown>) =>
           Effect.logError("the stream of revocations failed: the last one stays in force, no other follows", cause)
         ),
+        // A stream that does not end is interrupted, but not waited for.
+        Effect.disconnect,
         Effect.forkScoped
       )
     }

@@ -93,6 +93,22 @@ describe("What was allowed and is not any more", () => {
     })
   )
 
+  for (const [what, endless] of [
+    ["in the middle of something that is not interruptible", Stream.fromEffect(Effect.uninterruptible(Effect.never))],
+    ["with a finalizer that hangs", Stream.ensuring(Stream.never, Effect.never)]
+  ] as const) {
+    it.scopedLive(`do not hold up the end of the server: ${what}`, () =>
+      Effect.gen(function* () {
+        const begun = yield* Deferred.make<void>()
+        const revocations = Stream.unwrap(Effect.as(Deferred.succeed(begun, undefined), endless))
+        const open = yield* Effect.forkDaemon(
+          run({ revocations }, Effect.zipRight(Deferred.await(begun), Effect.yieldNow()))
+        )
+        yield* Fiber.join(open).pipe(Effect.timeout("10 seconds"))
+      })
+    )
+  }
+
   it.scopedLive("counts for a stream that was allowed before it, and is served only now", () =>
     Effect.gen(function* () {
       const queue = yield* Queue.unbounded<XdsServer.Revocation>()
