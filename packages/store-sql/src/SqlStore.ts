@@ -159,6 +159,20 @@ const versionsOf = (own: ResourceGroup.ResourceGroup): Readonly<Record<string, s
 
 const toTrouble = (error: SqlError | Trouble): Trouble => (error instanceof SqlError ? troubleOf(error) : error)
 
+/** Tries again while the database is away or busy, until this time. */
+const insisting =
+  (until: number) =>
+  <A, R>(work: Effect.Effect<A, Trouble, R>): Effect.Effect<A, Trouble, R> =>
+    Effect.retry(work, {
+      while: ({ kind }) =>
+        kind !== "Away" && kind !== "Busy"
+          ? Effect.succeed(false)
+          : Effect.as(Effect.sleep(100), true).pipe(Effect.zipRight(Effect.map(Monotonic.now, (now) => now < until)))
+    })
+
+/** Milliseconds in which the right to write is given back. */
+const givingBack = 2_000
+
 /**
  * Opens a store: makes its tables if they are not there, and reads every group.
  *
@@ -210,12 +224,7 @@ export const make = (database: Database, options: Options = {}): Effect.Effect<S
       Effect.mapError(toTrouble),
       Effect.zipRight(look),
       Effect.zipRight(Effect.mapError(claimed, toTrouble)),
-      Effect.retry({
-        while: ({ kind }) =>
-          kind !== "Away" && kind !== "Busy"
-            ? Effect.succeed(false)
-            : Effect.as(Effect.sleep(100), true).pipe(Effect.zipRight(Effect.map(Monotonic.now, (now) => now < until)))
-      }),
+      insisting(until),
       Effect.mapError(({ detail, kind }) => {
         const reason = kind === "Later" ? "LaterSchema" : kind === "Damaged" ? "Damaged" : "Unreachable"
         return new OpenError({ reason, database: database.name, detail })
@@ -393,7 +402,9 @@ const claim = (
       ({ epoch, writer }): Fenced =>
         (head) => {
           if (writer === undefined && head.epoch === epoch) return undefined
-          return `${heldBy(head)} (epoch ${head.epoch}); write there, or restart this process when it has given it up`
+          const restart = "restart this process when it has given it up"
+          const gone = head.writer === undefined ? "" : '; if it is gone, open the store once with writers: "exclusive"'
+          return `${heldBy(head)} (epoch ${head.epoch}); write there, or ${restart}${gone}`
         }
     )
   }
@@ -404,11 +415,24 @@ const claim = (
     return head.epoch + 1
   })
   const release = (epoch: number) =>
-    Transaction.within(
-      database,
-      2_000,
-      Effect.ignore(
-        Transaction.run(database, "write", sql`UPDATE xds_head SET writer = NULL WHERE id = 1 AND epoch = ${epoch}`)
+    Effect.flatMap(Monotonic.now, (now) =>
+      Transaction.within(
+        database,
+        givingBack,
+        Transaction.run(
+          database,
+          "write",
+          sql`UPDATE xds_head SET writer = NULL WHERE id = 1 AND epoch = ${epoch}`
+        ).pipe(
+          Effect.mapError(toTrouble),
+          insisting(now + givingBack),
+          Effect.catchAll(({ detail }) =>
+            Effect.logWarning(
+              `the right to write to the store ${database.name} was not given back: ${detail}; no other process may ` +
+                'write until one has opened it with writers: "exclusive"'
+            )
+          )
+        )
       )
     )
   return Effect.map(

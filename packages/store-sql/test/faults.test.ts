@@ -224,6 +224,46 @@ describe("a database that fails in the middle", () => {
     })
   )
 
+  live("a file that is busy when a process with the right to write ends: the right is given back all the same", () =>
+    Effect.gen(function* () {
+      const { open, plan, sound } = yield* faulty
+      let attempts = 0
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const leader = yield* opened(open, { writers: "exclusive" })
+          yield* leader.set("g", clusters("a"))
+          plan.fault = (sql) =>
+            sql.startsWith("BEGIN IMMEDIATE") && attempts++ < 3 ? { code: "SQLITE_BUSY", when: "before" } : undefined
+        })
+      )
+      expect(attempts).toBe(4)
+      const other = yield* opened(sound)
+      expect(yield* tagOf(other.set("g", clusters("b")))).toBe("none")
+    })
+  )
+
+  live("★ a right to write that is not given back is in the log, and the errors of others say how to take it", () =>
+    Effect.gen(function* () {
+      const { open, plan, sound } = yield* faulty
+      const lines: Array<string> = []
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const leader = yield* opened(open, { writers: "exclusive" })
+          yield* leader.set("g", clusters("a"))
+          plan.fault = (sql) =>
+            sql.startsWith("BEGIN IMMEDIATE") ? { code: "SQLITE_CORRUPT", when: "before" } : undefined
+        })
+      ).pipe(Effect.provide(Logger.add(Logger.make(({ message }) => void lines.push(String(message))))))
+      expect(lines.filter((line) => line.includes("was not given back"))).toHaveLength(1)
+      const other = yield* opened(sound)
+      const { message } = yield* failing(other.set("g", clusters("b")))
+      expect(message).toContain('if it is gone, open the store once with writers: "exclusive"')
+      yield* Effect.scoped(opened(sound, { writers: "exclusive" }))
+      const after = yield* opened(sound)
+      expect(yield* tagOf(after.set("g", clusters("b")))).toBe("none")
+    })
+  )
+
   live("a full disk: the write fails with words after its time, serving goes on, and the next write is fine", () =>
     Effect.gen(function* () {
       const { open, plan } = yield* faulty

@@ -386,7 +386,7 @@ export const describeReplicas = (name: string, place: Place): void => {
             const error = yield* failing(shared.update("g", { upsert: clusters("c") }))
             expect(error.message).toBe(
               'group "g" was not changed: this process may not write any more: leader took the right to write (epoch 2); ' +
-                "write there, or restart this process when it has given it up"
+                'write there, or restart this process when it has given it up; if it is gone, open the store once with writers: "exclusive"'
             )
             const late = yield* opened(open)
             expect(yield* tagOf(late.clear("g"))).toBe("Fenced")
