@@ -11131,6 +11131,27 @@ const server = [
     line: "            Effect.logWarning(\n",
     becomes: "            Effect.logDebug(\n",
     by: "packages/store-sql/test/faults.test.ts"
+  },
+  {
+    fault: "a snapshot's property that does not exist is dropped silently",
+    file: "packages/server/src/snapshot/Encoding.ts",
+    line: "  if (malformed !== undefined) return Exit.fail(malformed)\n",
+    becomes: "",
+    by: "packages/server/test/Snapshot.test.ts"
+  },
+  {
+    fault: "a string in the place of a list removes what its characters name",
+    file: "packages/server/src/SnapshotStore.ts",
+    line: "            if (malformed !== undefined) return Either.left(malformed)\n",
+    becomes: "",
+    by: "packages/server/test/SnapshotStore.test.ts"
+  },
+  {
+    fault: "what is to be removed from a store on SQL is dropped silently where its property does not exist",
+    file: "packages/store-sql/src/SqlStore.ts",
+    line: "              if (malformed !== undefined) return malformed\n",
+    becomes: "",
+    by: "packages/store-sql/test/sqlite.test.ts"
   }
 ]
 

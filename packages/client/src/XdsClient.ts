@@ -139,7 +139,7 @@ export interface Service {
   readonly claim: (
     type: WatchableType<unknown>,
     owner: string,
-    keys: Iterable<string>
+    keys: Iterable<string> & object
   ) => Effect.Effect<void, DecoderConflict, Scope.Scope>
   /**
    * The state of every watched resource, as CSDS shows it: requested, ACKed, NACKed or missing, with version, time and

@@ -12,6 +12,7 @@ export { encode, type EncodedSnapshot, type Inspected, type Inspector } from "./
 export {
   apiOf,
   keys,
+  malformed,
   type Names,
   type Resources,
   type Slot,

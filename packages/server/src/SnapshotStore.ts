@@ -413,6 +413,8 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
             const before = held.stored(group)
             if (before === undefined) return Either.left(new StoreError.GroupNotSet({ group }))
             const { over, own } = before
+            const malformed = remove && Snapshot.malformed(remove)
+            if (malformed !== undefined) return Either.left(malformed)
             const api = Snapshot.apiOf(resources, own)
             const removed = remove === undefined ? undefined : Snapshot.keys(remove, api)
             const labels = versions === undefined ? undefined : Snapshot.versionsByTypeUrl(versions, api)

@@ -185,6 +185,9 @@ describe("Snapshot.encode", () => {
   // As a caller without types might give it.
   const misplaced: Snapshot.Snapshot = {}
   Reflect.set(misplaced, "clusters", [create(ListenerSchema, { name: "l" })])
+  const single: Snapshot.Snapshot = {}
+  Reflect.set(single, "clusters", cluster)
+  const misspelled = { clusters: [cluster], endpoint: [] }
 
   const cases: ReadonlyArray<readonly [string, Snapshot.Snapshot, string, string]> = [
     [
@@ -199,6 +202,14 @@ describe("Snapshot.encode", () => {
       "WrongType",
       'LDS: resource "l": it stands where envoy.config.cluster.v3.Cluster is wanted; move it to its own property'
     ],
+    [
+      "a property that snapshots do not have",
+      misspelled,
+      "Malformed",
+      '"endpoint" is no property of a snapshot, which has clusters, endpoints, listeners, routes, scopedRoutes, ' +
+        "virtualHosts, secrets, runtimes, extensionConfigs, resources"
+    ],
+    ["a resource in the place of a list", single, "Malformed", "clusters is no list, but a value of type object"],
     [
       "an empty name",
       { clusters: [create(ClusterSchema)] },

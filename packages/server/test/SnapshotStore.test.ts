@@ -7,6 +7,7 @@ import { AutoYield } from "@effect-xds/testing"
 import * as EventLoop from "@effect-xds/transport/EventLoop"
 import { describe, expect, it } from "@effect/vitest"
 import { Cause, Chunk, Effect, Exit, Fiber, FiberId, Option, Stream, TestClock } from "effect"
+import { refused } from "./StoreWrites.js"
 
 const cluster = (name: string, altStatName = "") => create(ClusterSchema, { name, altStatName })
 const clusters = (...names: ReadonlyArray<string>) => ({ clusters: names.map((name) => cluster(name)) })
@@ -45,6 +46,28 @@ describe("SnapshotStore.layerMemory", () => {
       yield* store.clear("edge")
       expect(yield* store.groups).toEqual(["core"])
       expect(source.unsafeGet("edge")).toBeUndefined()
+    }).pipe(Effect.provide(SnapshotStore.layerMemory()))
+  )
+
+  it.effect("removes what a list names, and nothing where a string is in its place or no such property exists", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      yield* store.set("edge", clusters("old", "o"))
+      // @ts-expect-error -- a string is no list of names
+      const string: SnapshotStore.Change = { remove: { clusters: "old" } }
+      const misspelled = { cluster: ["old"], listeners: [] }
+      for (const [change, message] of [
+        [string, 'clusters is no list, but "old"'],
+        [{ upsert: clusters("new"), ...string }, 'clusters is no list, but "old"'],
+        [{ remove: misspelled }, '"cluster" is no property of a snapshot']
+      ] as const) {
+        const error = yield* refused(store.update("edge", change))
+        expect(error.message).toContain(message)
+        expect(error).toMatchObject({ _tag: "SnapshotError", reason: "Malformed" })
+      }
+      expect(yield* held("edge")).toEqual(Option.some(["o", "old"]))
+      yield* store.update("edge", { remove: { clusters: new Set(["old"]) } })
+      expect(yield* held("edge")).toEqual(Option.some(["o"]))
     }).pipe(Effect.provide(SnapshotStore.layerMemory()))
   )
 

@@ -323,7 +323,11 @@ export const make = (database: Database, options: Options = {}): Effect.Effect<S
           group,
           write,
           Effect.map(
-            upsert === undefined ? Effect.succeed(nothing) : encode(group, upsert, write),
+            Effect.suspend(() => {
+              const malformed = remove && Snapshot.malformed(remove)
+              if (malformed !== undefined) return malformed
+              return upsert === undefined ? Effect.succeed(nothing) : encode(group, upsert, write)
+            }),
             ({ invalid, resources }) => {
               const updated = updating(group, (own) => {
                 const api = Snapshot.apiOf(resources, own)

@@ -374,6 +374,17 @@ export const describeReplicas = (name: string, place: Place): void => {
       })
     )
 
+    live("what is to be removed is a list of names: nothing else removes anything", () =>
+      Effect.gen(function* () {
+        const store = yield* opened(yield* place)
+        yield* store.set("g", clusters("old", "o"))
+        const misspelled = { cluster: ["old"], listeners: [] }
+        const error = yield* failing(store.update("g", { upsert: clusters("new"), remove: misspelled }))
+        expect(error.message).toContain('"cluster" is no property of a snapshot')
+        expect(namesOf(store, "g")).toEqual(["o", "old"])
+      })
+    )
+
     live("a process that takes the right to write fences the others", () =>
       Effect.gen(function* () {
         const open = yield* place

@@ -247,6 +247,8 @@ export const encodeOn = (
   held: ResourceGroup.ResourceGroup = ResourceGroup.empty,
   inspect?: Inspector
 ): Effect.Effect<EncodedSnapshot, SnapshotError> => {
+  const malformed = Slots.malformed(self)
+  if (malformed !== undefined) return Exit.fail(malformed)
   const entries = Slots.entries(self)
   const encoding = new Encoding(held, inspect, loop)
   let next = 0

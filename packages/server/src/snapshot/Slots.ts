@@ -15,6 +15,7 @@ import type { VirtualHost } from "@effect-xds/proto/envoy/config/route/v3/route_
 import type { ScopedRouteConfiguration } from "@effect-xds/proto/envoy/config/route/v3/scoped_route"
 import type { Secret } from "@effect-xds/proto/envoy/extensions/transport_sockets/tls/v3/secret"
 import type { Runtime } from "@effect-xds/proto/envoy/service/runtime/v3/rtds"
+import { SnapshotError } from "./SnapshotError.js"
 import type { Entry, Item, ResourceOptions } from "./Source.js"
 
 const slotTypes = {
@@ -80,11 +81,11 @@ export interface Resources {
 }
 
 /**
- * Names of resources by slot, like {@link Resources}.
+ * Names of resources by slot, like {@link Resources}: lists of them, since a string would be the list of its characters.
  *
  * @since 0.1.0
  */
-export type Names = { readonly [S in Slot]?: Iterable<string> | undefined } & {
+export type Names = { readonly [S in Slot]?: (Iterable<string> & object) | undefined } & {
   /** Resources of any type, mixed. */
   readonly resources?: Iterable<ResourceGroup.ResourceKey> | undefined
 }
@@ -104,6 +105,42 @@ export const versionsByTypeUrl = (
     if (typeof label === "string") labels[isSlot(key) ? ResourceType.typeUrlIn(api, slotTypes[key]) : key] = label
   }
   return labels
+}
+
+/** What it is, in words. */
+const shown = (value: unknown): string =>
+  typeof value === "string"
+    ? JSON.stringify(value.slice(0, 64))
+    : value === null
+      ? "null"
+      : `a value of type ${typeof value}`
+
+/**
+ * What is wrong with the properties of a snapshot, or of names; `undefined`: nothing. Whoever gives one that the types do not show
+ * would lose resources without a word.
+ *
+ * @since 0.1.0
+ */
+export const malformed = (given: Names | Resources): SnapshotError | undefined => {
+  for (const key in given) {
+    const value: unknown = Reflect.get(given, key)
+    // The others of a snapshot.
+    if (value === undefined || key === "versions" || key === "over") continue
+    if (isSlot(key) || key === "resources") {
+      if (typeof value === "object" && value !== null && Symbol.iterator in value) continue
+      const typeUrl = isSlot(key) ? slotTypes[key].typeUrl : ""
+      return new SnapshotError({
+        reason: "Malformed",
+        typeUrl,
+        name: "",
+        detail: `${key} is no list, but ${shown(value)}`
+      })
+    }
+    const known = [...slots, "resources"].join(", ")
+    const detail = `${JSON.stringify(key.slice(0, 64))} is no property of a snapshot, which has ${known}`
+    return new SnapshotError({ reason: "Malformed", typeUrl: "", name: "", detail })
+  }
+  return undefined
 }
 
 /**

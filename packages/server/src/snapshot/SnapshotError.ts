@@ -16,12 +16,14 @@ import * as Data from "effect/Data"
  * - `Undecodable`: the bytes are not a message of their type
  * - `Unencodable`: a field of the message has a value that its type cannot hold
  * - `Invalid`: version, TTL or aliases cannot be served
+ * - `Malformed`: a snapshot has a property that snapshots do not have, or one that is no list; this is about no single resource
  *
  * @since 0.1.0
  */
 export class SnapshotError extends Data.TaggedError("SnapshotError")<{
   readonly reason:
-    "UnknownType" | "WrongType" | "EmptyName" | "NameMismatch" | "Undecodable" | "Unencodable" | "Invalid"
+    "UnknownType" | "WrongType" | "EmptyName" | "NameMismatch" | "Undecodable" | "Unencodable" | "Invalid" | "Malformed"
+  /** Empty if it is unknown. */
   readonly typeUrl: string
   /** Empty if it is unknown. */
   readonly name: string
@@ -29,6 +31,7 @@ export class SnapshotError extends Data.TaggedError("SnapshotError")<{
   readonly detail: string
 }> {
   override get message(): string {
+    if (this.reason === "Malformed") return this.detail
     const name = this.name === "" ? "a resource" : `resource ${JSON.stringify(this.name)}`
     return `${ResourceType.shortNameOf(this.typeUrl)}: ${name}: ${this.detail}`
   }
