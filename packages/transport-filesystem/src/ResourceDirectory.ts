@@ -57,7 +57,7 @@ export interface Options extends ReadOptions {
 
 /**
  * A change of a group since the last one that this subscriber received. Put the first one into a store with `set`,
- * later ones with `update`.
+ * later ones with `update`. If the store refuses one, use `set` for the next: that counts from the refused one.
  *
  * @since 0.1.0
  */
