@@ -11152,6 +11152,27 @@ const server = [
     line: "              if (malformed !== undefined) return malformed\n",
     becomes: "",
     by: "packages/store-sql/test/sqlite.test.ts"
+  },
+  {
+    fault: "the events of a server go on for ever when it has ended",
+    file: "packages/server/src/XdsServer.ts",
+    line: "        subscribers.end()\n",
+    becomes: "",
+    by: "packages/server/test/Subscribers.test.ts"
+  },
+  {
+    fault: "a subscriber of events does not hear that some were lost",
+    file: "packages/server/src/internal/Subscribers.ts",
+    line: '      if (lost > 0) events.push({ _tag: "Lost", count: lost })\n',
+    becomes: "",
+    by: "packages/server/test/Subscribers.test.ts"
+  },
+  {
+    fault: "a subscriber of events that begins when the server has ended waits for ever",
+    file: "packages/server/src/internal/Subscribers.ts",
+    line: "latch: Effect.unsafeMakeLatch(ended)",
+    becomes: "latch: Effect.unsafeMakeLatch()",
+    by: "packages/server/test/Subscribers.test.ts"
   }
 ]
 

@@ -141,7 +141,7 @@ export interface Options<out R = never> {
    * 5 seconds.
    */
   readonly fetchTimeout?: Duration.DurationInput | undefined
-  /** The most events kept for one slow subscriber of `events`. Default: 1 024. */
+  /** The most events kept for one slow subscriber of `events`, at least one. Default: 1 024. */
   readonly eventCapacity?: number | undefined
   /** The most names in each list of the event `Named`. Default: 32, so that 1 024 such events take at most 32 MiB. */
   readonly maxEventNames?: number | undefined

@@ -102,7 +102,8 @@ export interface Service {
   readonly groups: Effect.Effect<ReadonlyArray<string>>
   /**
    * Every served group, then every changed one, always in its latest state: a slow subscriber misses intermediate
-   * states, and holds one element per group, not a queue.
+   * states, and holds one element per group, not a queue. It has no end: it goes on until it is interrupted, also when the
+   * store's layer is closed.
    */
   readonly changes: Stream.Stream<HeldGroups.GroupChange>
   /**
@@ -112,7 +113,7 @@ export interface Service {
   readonly broken?: ((group: string) => Effect.Effect<Broken>) | undefined
   /**
    * What is broken in a group, whenever that changes from now on. A subscriber that is 256 reports behind misses the oldest.
-   * Absent: the store does not check groups.
+   * Absent: the store does not check groups. It has no end, like {@link Service.changes}.
    */
   readonly reports?: Stream.Stream<GroupReport> | undefined
 }

@@ -62,7 +62,10 @@ export interface Service {
    * host that it matches, which takes a look at every name.
    */
   readonly isSubscribed: (group: string, typeUrl: string, name: string) => boolean
-  /** Events from now on. A subscriber that is too slow gets a `Lost` with the number of missed events. */
+  /**
+   * Events from now on, until the server ends. A subscriber that is too slow gets a `Lost` with the number of missed events,
+   * after those that were kept for it.
+   */
   readonly events: Stream.Stream<ServerEvent>
 }
 
@@ -264,6 +267,7 @@ export const make = <R = never>(
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
         for (const connection of connections) connection.end(Status.make("UNAVAILABLE", "the control plane shuts down"))
+        subscribers.end()
         worker.stop()
         refusing.set(false)
         full.set(false)
