@@ -11173,6 +11173,20 @@ const server = [
     line: "latch: Effect.unsafeMakeLatch(ended)",
     becomes: "latch: Effect.unsafeMakeLatch()",
     by: "packages/server/test/Subscribers.test.ts"
+  },
+  {
+    fault: "a page of a history that has no whole number of changes is a trouble of the database",
+    file: "packages/store-sql/src/SqlStore.ts",
+    line: "Math.min(Math.max(0, Math.floor(given)), most)",
+    becomes: "given",
+    by: "packages/store-sql/test/sqlite.test.ts"
+  },
+  {
+    fault: "a revision that is no whole number is that before it, or a trouble of the database",
+    file: "packages/store-sql/src/SqlStore.ts",
+    line: "Number.isSafeInteger(revision) ? ",
+    becomes: "revision > 0 ? ",
+    by: "packages/store-sql/test/sqlite.test.ts"
   }
 ]
 

@@ -147,6 +147,19 @@ const noOptions: SnapshotStore.WriteOptions = {}
 
 const nothing: Validator.Validated = { resources: [], places: new Map(), invalid: [] }
 
+/** The most changes that are read at once: what both databases take as a limit. */
+const mostEntries = 2 ** 31 - 1
+
+/** A number as the databases take it; `usual`: where it is NaN. */
+const whole = (given: number, usual: number, most: number = Number.MAX_SAFE_INTEGER): number =>
+  Number.isNaN(given) ? usual : Math.min(Math.max(0, Math.floor(given)), most)
+
+/** After every revision. */
+const latest = Number.MAX_SAFE_INTEGER
+
+const usualHistory = 1_000
+const usualEntries = 100
+
 /** UTF-16 code units of an author and a note. */
 const mostOfAuthor = 256
 const mostOfNote = 4_096
@@ -246,7 +259,7 @@ export const make = (database: Database, options: Options = {}): Effect.Effect<S
       Effect.forever(Effect.zipRight(Effect.raceFirst(wake.await, Effect.sleep(interval)), follow))
     )
 
-    const housekeeper = new Housekeeper(database, replica, options.history ?? 1_000)
+    const housekeeper = new Housekeeper(database, replica, whole(options.history ?? usualHistory, usualHistory))
     yield* housekeeper.run
     const writer = new Writer(database, replica, alone, report, housekeeper.look, {
       timeout: Duration.toMillis(options.writeTimeout ?? "5 seconds"),
@@ -294,7 +307,8 @@ export const make = (database: Database, options: Options = {}): Effect.Effect<S
 
     const at: Service["at"] = (group, revision) =>
       Effect.gen(function* () {
-        const state = yield* States.at(database, loop, group, revision)
+        // Databases differ in what they take a fraction for, and it is no trouble of theirs.
+        const state = Number.isSafeInteger(revision) ? yield* States.at(database, loop, group, revision) : undefined
         const { revision: latest } = yield* Log.head(database, false)
         if (state !== undefined && revision <= latest) return state
         const oldest = yield* Log.oldest(database, group)
@@ -362,8 +376,12 @@ export const make = (database: Database, options: Options = {}): Effect.Effect<S
       unsafeGet: held.unsafeGet,
       listen: held.listen,
       status: Effect.sync(() => ({ database: database.name, revision: replica.revision, trouble })),
-      history: (group, { before = Number.MAX_SAFE_INTEGER, limit = 100 } = {}) =>
-        Transaction.within(database, 30_000, Log.history(database, group, before, limit)).pipe(
+      history: (group, { before = latest, limit = usualEntries } = {}) =>
+        Transaction.within(
+          database,
+          30_000,
+          Log.history(database, group, whole(Math.ceil(before), latest), whole(limit, usualEntries, mostEntries))
+        ).pipe(
           Effect.map((entries) =>
             entries.map(({ at: time, author, kind, note, removals, revision, upserts }) => {
               return { group, revision, at: time, kind, author, note, upserts, removals }

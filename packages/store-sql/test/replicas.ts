@@ -374,6 +374,27 @@ export const describeReplicas = (name: string, place: Place): void => {
       })
     )
 
+    live(
+      "numbers that are no whole ones are no trouble of the database: a page is as large as can be, a revision is not there",
+      () =>
+        Effect.gen(function* () {
+          const store = yield* opened(yield* place)
+          for (const name of ["a", "b", "c"]) yield* store.set("g", clusters(name))
+          const revisions = (options: Parameters<typeof store.history>[1]) =>
+            Effect.map(store.history("g", options), (entries) => entries.map(({ revision }) => revision))
+          for (const limit of [Infinity, 2 ** 60, NaN]) expect(yield* revisions({ limit })).toEqual([3, 2, 1])
+          expect(yield* revisions({ limit: 1.5 })).toEqual([3])
+          expect(yield* revisions({ limit: -1 })).toEqual([])
+          for (const before of [Infinity, NaN]) expect(yield* revisions({ before })).toEqual([3, 2, 1])
+          expect(yield* revisions({ before: 2.5 })).toEqual([2, 1])
+          expect(yield* revisions({ before: -Infinity })).toEqual([])
+          for (const revision of [1.5, NaN, Infinity, -1]) {
+            expect(yield* tagOf(store.at("g", revision))).toBe("RevisionNotFound")
+            expect(yield* tagOf(store.rollback("g", revision))).toBe("RevisionNotFound")
+          }
+        })
+    )
+
     live("what is to be removed is a list of names: nothing else removes anything", () =>
       Effect.gen(function* () {
         const store = yield* opened(yield* place)
@@ -438,7 +459,8 @@ export const describeReplicas = (name: string, place: Place): void => {
         Effect.gen(function* () {
           const open = yield* place
           const database = yield* open
-          const store = yield* SqlStore.make(database, { history: 5 })
+          // No whole number: no database takes it.
+          const store = yield* SqlStore.make(database, { history: 5.9 })
           // A replica that is never told, and looks once an hour.
           const late = yield* SqlStore.make({ ...(yield* open), listen: () => Effect.void }, { interval: "1 hour" })
           yield* store.set("g", clusters("a"))

@@ -10,7 +10,7 @@ import * as GroupDifference from "./GroupDifference.js"
 import * as Log from "./Log.js"
 import type { Replica, Since } from "./Replica.js"
 import * as Transaction from "./Transaction.js"
-import { orDefect } from "./Trouble.js"
+import { of as troubleOf, orDefect } from "./Trouble.js"
 import type { Trouble } from "./Trouble.js"
 
 /** Changes after which a group gets a checkpoint. */
@@ -59,7 +59,9 @@ export class Housekeeper {
       )
     })
     const quietly = Effect.catchAll(orDefect(work), (error) =>
-      Effect.logDebug(`${this.database.name}: no checkpoint: ${error.message}`)
+      Effect.logDebug(
+        `${this.database.name}: no checkpoint: ${(error._tag === "SqlError" ? troubleOf(error) : error).detail}`
+      )
     )
     return Effect.asVoid(Effect.forkScoped(Effect.forever(Effect.zipRight(this.wake.await, quietly))))
   }
