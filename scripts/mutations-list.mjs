@@ -11187,6 +11187,13 @@ const server = [
     line: "Number.isSafeInteger(revision) ? ",
     becomes: "revision > 0 ? ",
     by: "packages/store-sql/test/sqlite.test.ts"
+  },
+  {
+    fault: "what is no port ends a server as a defect",
+    file: "packages/transport-node/src/ListenAddress.ts",
+    line: "      resume(Effect.fail(cause))\n    }\n",
+    becomes: "      throw cause\n    }\n",
+    by: "packages/transport-node/test/HttpListener.test.ts"
   }
 ]
 

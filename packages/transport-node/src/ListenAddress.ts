@@ -83,6 +83,8 @@ export const reasonOf = (cause: unknown): string => {
         : "this user may not listen on that port"
     case "ENOTFOUND":
       return "the host name is not known"
+    case "ERR_SOCKET_BAD_PORT":
+      return "a port is a whole number from 0 to 65535"
     default:
       return Reason.of(cause)
   }
@@ -96,8 +98,14 @@ const begin = (server: Net.Server, address: ListenAddress): Effect.Effect<void, 
       server.off("error", onError)
       resume(Effect.void)
     }
-    if (address.path === undefined) server.listen({ host: address.host, port: address.port }, onListening)
-    else server.listen({ path: address.path }, onListening)
+    try {
+      if (address.path === undefined) server.listen({ host: address.host, port: address.port }, onListening)
+      else server.listen({ path: address.path }, onListening)
+    } catch (cause) {
+      // Of what is no port Node does not tell by the event.
+      server.off("error", onError)
+      resume(Effect.fail(cause))
+    }
   })
 
 /** Whether a socket exists that no process listens on. */

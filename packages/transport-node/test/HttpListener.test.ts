@@ -121,6 +121,16 @@ describe("HttpListener", () => {
     }).pipe(Effect.withTracer(tracer))
   })
 
+  it.scopedLive("what is no port is a failure, in words", () =>
+    Effect.gen(function* () {
+      for (const port of [Number("abc"), -1, 70_000]) {
+        const server = Http.createServer()
+        const cause = yield* Effect.flip(HttpListener.listen(server, { host: "127.0.0.1", port }))
+        expect(ListenAddress.reasonOf(cause)).toBe("a port is a whole number from 0 to 65535")
+      }
+    })
+  )
+
   it.live("no request is answered any more when the scope is closed, and a port in use is a failure", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
