@@ -11194,6 +11194,13 @@ const server = [
     line: "      resume(Effect.fail(cause))\n    }\n",
     becomes: "      throw cause\n    }\n",
     by: "packages/transport-node/test/HttpListener.test.ts"
+  },
+  {
+    fault: "a setting that is no number is said to be a number",
+    file: "packages/server/src/internal/Settings.ts",
+    line: 'value === null || typeof value === "number"',
+    becomes: "value === null",
+    by: "packages/server/test/functions.test.ts"
   }
 ]
 

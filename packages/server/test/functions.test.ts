@@ -151,6 +151,14 @@ describe("★ A function of the application that is wrong is the end of the stre
     })
   )
 
+  it.effect("the maxStreams of settings is no number", () =>
+    Effect.gen(function* () {
+      const settings = (group: string) => ({ maxStreams: group === "bad" ? Number("seven") : 7 })
+      const lines = yield* beside({ settings }, badEndsWith("INTERNAL"))
+      expect(lines.filter((line) => line.includes("its maxStreams is NaN, not a number of streams"))).toHaveLength(1)
+    })
+  )
+
   for (const [option, wanted] of [
     ["ttl", 'not "declared", "always" or "never"'],
     ["wildcard", "not an object of type URLs and booleans"],

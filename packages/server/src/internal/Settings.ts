@@ -62,7 +62,11 @@ export class FunctionFailed extends Error {
 
 /** A value in words. */
 const shown = (value: unknown): string =>
-  value === null ? "null" : typeof value === "string" ? JSON.stringify(value.slice(0, 64)) : typeof value
+  value === null || typeof value === "number"
+    ? String(value)
+    : typeof value === "string"
+      ? JSON.stringify(value.slice(0, 64))
+      : typeof value
 
 const isMode = (value: unknown): value is Heartbeat.Mode =>
   value === "declared" || value === "always" || value === "never"
