@@ -1059,14 +1059,14 @@ const server = [
   {
     fault: "client: errors of resources that a wildcard brings are passed over",
     file: "client/Validation.ts",
-    line: "view.isNamed(name) || (view.wildcard && Authority.isInWildcard(name))",
-    becomes: "view.isNamed(name)"
+    line: "if (!isAsked(name, view)) continue",
+    becomes: 'if (name !== "*" && !view.isNamed(name) && !view.isMember(name)) continue'
   },
   {
     fault: "client: an error of everything is passed over",
     file: "client/Validation.ts",
-    line: 'name === "*" ? view.wildcard : ',
-    becomes: 'name === "*" ? false : '
+    line: "if (!isAsked(name, view)) continue",
+    becomes: 'if (name === "*" || !isAsked(name, view)) continue'
   },
   {
     fault: "client: beside an error of everything, what a response lacks is gone",
@@ -5280,8 +5280,8 @@ const server = [
   {
     fault: "client: members of a collection are not wanted",
     file: "client/Validation.ts",
-    line: "view.wildcard || view.isNamed(name) || view.isMember(name)",
-    becomes: "view.wildcard || view.isNamed(name)"
+    line: "Authority.isInWildcard(name)) || view.isNamed(name) || view.isMember(name)",
+    becomes: "Authority.isInWildcard(name)) || view.isNamed(name)"
   },
   {
     fault: "client: a member does not end the timer of its collection",
@@ -5311,8 +5311,8 @@ const server = [
   {
     fault: "client: a full state deletes no members",
     file: "client/ClientSubscription.ts",
-    line: "  self.wildcard || HashSet.has(self.names, name) || isMember(self, name)\n",
-    becomes: "  self.wildcard || HashSet.has(self.names, name)\n"
+    line: "(self.wildcard && Authority.isInWildcard(name)) || isMember(self, name)",
+    becomes: "(self.wildcard && Authority.isInWildcard(name))"
   },
   {
     fault: "client: another server is not told what members are held",
@@ -11201,6 +11201,34 @@ const server = [
     line: 'value === null || typeof value === "number"',
     becomes: "value === null",
     by: "packages/server/test/functions.test.ts"
+  },
+  {
+    fault: "client: the server of the default authority overwrites and removes resources of another under a wildcard",
+    file: "client/Validation.ts",
+    line: "(view.wildcard && Authority.isInWildcard(name)) || view.isNamed(name)",
+    becomes: "view.wildcard || view.isNamed(name)",
+    by: "packages/core/test/client/traces.test.ts"
+  },
+  {
+    fault: "client: full state under a wildcard deletes the resources of other authorities",
+    file: "client/ClientSubscription.ts",
+    line: 'self.wildcard && Authority.isInWildcard(name) && !isLate("*")',
+    becomes: 'self.wildcard && !isLate("*")',
+    by: "packages/core/test/client/traces.test.ts"
+  },
+  {
+    fault: "client: it does not fall back for a wildcard if anything of an authority is held",
+    file: "client/CachedType.ts",
+    line: "if (isHeld(entry) && Authority.isInWildcard(name)) return true",
+    becomes: "if (isHeld(entry)) return true",
+    by: "packages/core/test/client/traces.test.ts"
+  },
+  {
+    fault: "client: who watches everything is not told of an outage if names of an authority are watched, too",
+    file: "client/ClientCache.ts",
+    line: "isAnyCovered ||= Authority.isInWildcard(name)",
+    becomes: "isAnyCovered = true",
+    by: "packages/core/test/client/traces.test.ts"
   }
 ]
 

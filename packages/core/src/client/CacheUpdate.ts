@@ -17,6 +17,7 @@ import type { ClientCache, Entry, Failure, Held, Notice, Result, Step, TypeCache
 import {
   CacheDraft,
   collectionOf,
+  holdsAny,
   inOrder,
   isOfMembers,
   isUnusable,
@@ -224,7 +225,7 @@ export const apply = (
   changes.removed(gone, now)
   const [next, notices] = changes.end()
   const after = typeOf(next, typeUrl)
-  const [failure, told] = failureOfAll(type, after.held, whole?.error, validation, typeUrl, now)
+  const [failure, told] = failureOfAll(type, after, whole?.error, validation, typeUrl, now)
   return [
     put(next, typeUrl, { ...after, failure, order: orderOf(type, after, validation, server) }),
     told === undefined ? notices : [...notices, told]
@@ -238,13 +239,15 @@ const isDataError = ({ code }: ErrorDetail): boolean => code === NOT_FOUND || co
  *
  * @since 0.1.0
  */
-export const resultOfAll = (held: number, error: ErrorDetail): Result =>
-  error.code === NOT_FOUND ? { _tag: "DoesNotExist", error } : { _tag: held > 0 ? "AmbientError" : "Error", error }
+export const resultOfAll = (type: TypeCache, error: ErrorDetail): Result =>
+  error.code === NOT_FOUND
+    ? { _tag: "DoesNotExist", error }
+    : { _tag: holdsAny(type) ? "AmbientError" : "Error", error }
 
 /** The error of `*` after a response, and the notice of it. ★ An equal error is reported once, until resources come again. */
 const failureOfAll = (
   before: TypeCache,
-  held: number,
+  after: TypeCache,
   error: ErrorDetail | undefined,
   validation: Validation,
   typeUrl: string,
@@ -257,12 +260,12 @@ const failureOfAll = (
   }
   if (error !== undefined) {
     const isTold = failure?.error.code === error.code && failure.error.message === error.message
-    return [isTold ? failure : { error, version: "", at: now }, isTold ? undefined : notice(resultOfAll(held, error))]
+    return [isTold ? failure : { error, version: "", at: now }, isTold ? undefined : notice(resultOfAll(after, error))]
   }
   const isGiven = validation.failed.length === 0 || validation.updated.length > 0 || validation.unchanged.length > 0
   if (failure === undefined || !isGiven) return [failure, undefined]
   return [
     undefined,
-    resultOfAll(held, failure.error)._tag === "AmbientError" ? notice({ _tag: "Recovered" }) : undefined
+    resultOfAll(after, failure.error)._tag === "AmbientError" ? notice({ _tag: "Recovered" }) : undefined
   ]
 }

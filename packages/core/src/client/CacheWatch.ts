@@ -47,7 +47,7 @@ export const watch = (self: ClientCache, typeUrl: string, name: string, watcher:
     const whole: ReadonlyArray<Notice> =
       failure === undefined
         ? noNotices
-        : [{ typeUrl, name, watchers: [watcher], result: resultOfAll(type.held, failure.error) }]
+        : [{ typeUrl, name, watchers: [watcher], result: resultOfAll(type, failure.error) }]
     const each = Array.from(type.entries).flatMap(([of, entry]) => (Authority.isInWildcard(of) ? tell(of, entry) : []))
     return [next, [...each, ...whole]]
   }

@@ -262,6 +262,16 @@ export const hasMembers = (entries: Iterable<readonly [string, Entry]>, glob: st
   withMembers(entries, new Set([glob]), isHeld).size > 0
 
 /**
+ * Whether any resource that a wildcard covers is held.
+ *
+ * @since 0.1.0
+ */
+export const holdsAny = ({ entries, held }: TypeCache): boolean => {
+  if (held > 0) for (const [name, entry] of entries) if (isHeld(entry) && Authority.isInWildcard(name)) return true
+  return false
+}
+
+/**
  * Whether a resource exists, as far as the client knows, and cannot be used: it was rejected, or the server reported an error of it.
  *
  * @since 0.1.0

@@ -9,6 +9,7 @@
  * @since 0.1.0
  */
 import * as HashSet from "effect/HashSet"
+import * as Authority from "../protocol/Authority.js"
 import * as Collection from "../protocol/Collection.js"
 import * as StatusCode from "../protocol/StatusCode.js"
 import * as ReceivedResources from "../wire/ReceivedResource.js"
@@ -17,6 +18,7 @@ import type { ClientCache, Entry, Notice, Result, Step, TypeCache } from "./Cach
 import {
   CacheDraft,
   hasMembers,
+  holdsAny,
   inOrder,
   isCached,
   isOfMembers,
@@ -154,13 +156,13 @@ export const count = (self: ClientCache, typeUrl: string): number => typeOf(self
 export const typeUrls = (self: ClientCache): Iterable<string> => self.types.keys()
 
 /**
- * Whether the client holds a resource of the type, or of a collection.
+ * Whether the client holds a resource of a collection, or with `*` one that a wildcard covers.
  *
  * @since 0.1.0
  */
 export const isHolding = (self: ClientCache, typeUrl: string, glob = "*"): boolean => {
-  const { entries, held } = typeOf(self, typeUrl)
-  return held > 0 && (glob === "*" || hasMembers(entries, glob))
+  const type = typeOf(self, typeUrl)
+  return glob === "*" ? holdsAny(type) : type.held > 0 && hasMembers(type.entries, glob)
 }
 
 /**
@@ -291,7 +293,9 @@ const tellAll = (
   const notices: Array<Notice> = []
   for (const [typeUrl, type] of self.types) {
     const used = type.collections ? collectionsInUse(type.entries) : none
+    let isAnyCovered = false
     for (const [name, entry] of type.entries) {
+      isAnyCovered ||= Authority.isInWildcard(name)
       // Watchers of a collection with members are told of those.
       const isOfOthers = type.collections && (used.has(name) || isOfMembers(name, entry))
       if (isOfOthers || !isServed(typeUrl, name)) continue
@@ -299,8 +303,8 @@ const tellAll = (
       const watchers = watchersOf(type, name, entry)
       if (result !== undefined && watchers.length > 0) notices.push({ typeUrl, name, watchers, result })
     }
-    // Wildcard watchers of a type without entries get the error once, for `*`.
-    if (HashSet.size(type.watchers) > 0 && type.entries.size === 0 && isServed(typeUrl, "*")) {
+    // Wildcard watchers of a type without entries of theirs get the error once, for `*`.
+    if (HashSet.size(type.watchers) > 0 && !isAnyCovered && isServed(typeUrl, "*")) {
       const result = resultOfEntry(requested)
       if (result !== undefined) notices.push({ typeUrl, name: "*", watchers: inOrder(type.watchers), result })
     }

@@ -109,7 +109,7 @@ export class ClientDraft {
     const { server, typeUrl } = to
     const held = (typeUrl: string) => {
       const asked = ClientStream.subscription(to.stream, typeUrl)
-      const isServed = (name: string) => asked !== undefined && ClientSubscriptions.serves(asked, name)
+      const isServed = (name: string) => asked !== undefined && ClientSubscriptions.brings(asked, name)
       return ClientCache.versions(this.cache, typeUrl, { server: server.id, isServed })
     }
     const [stream, outputs] = ClientStream.step(to.stream, input, this.now, held)

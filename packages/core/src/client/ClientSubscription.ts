@@ -161,14 +161,6 @@ export const make = (typeUrl: string): ClientSubscription => ({
 export const isWanted = (self: ClientSubscription): boolean => self.wildcard || HashSet.size(self.names) > 0
 
 /**
- * Whether a name is subscribed, itself or by the wildcard.
- *
- * @since 0.1.0
- */
-export const serves = (self: ClientSubscription, name: string): boolean =>
-  self.wildcard || HashSet.has(self.names, name) || isMember(self, name)
-
-/**
  * Whether a subscribed collection brings a name.
  *
  * @since 0.1.0
@@ -195,7 +187,8 @@ export const brings = (self: ClientSubscription, name: string): boolean =>
 export const isAnswered = (self: ClientSubscription, name: string, crossed: number): boolean => {
   const isLate = (asked: string) => HashSet.has(self.late, asked) && self.lateAt > crossed
   if (HashSet.has(self.names, name)) return !isLate(name)
-  return isMember(self, name) ? !isLate(Collection.of(name) ?? name) : self.wildcard && !isLate("*")
+  if (isMember(self, name)) return !isLate(Collection.of(name) ?? name)
+  return self.wildcard && Authority.isInWildcard(name) && !isLate("*")
 }
 
 /**

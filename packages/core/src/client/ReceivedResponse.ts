@@ -76,7 +76,7 @@ export const receive = (draft: ClientDraft, key: string, response: ClientRespons
       failOnDataErrors,
       // ★ A virtual host that is removed is a 404.
       dropRemoved: failOnDataErrors || isOf(typeUrl, VirtualHost),
-      isServed: (name) => ClientSubscriptions.serves(subscription, name),
+      isServed: (name) => ClientSubscriptions.brings(subscription, name),
       isAnswered: (name) => ClientSubscriptions.isAnswered(subscription, name, draft.now - responseDelay),
       missing,
       isRepeat,

@@ -254,9 +254,7 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
   let isWhole = true
   for (const { error, name } of errors) {
     // ★ Resources that a wildcard covers were requested, too. An error of `*` concerns the whole type.
-    const isServed = view.isNamed(name) || (view.wildcard && Authority.isInWildcard(name))
-    const isRequested = name === "*" ? view.wildcard : isServed || view.isMember(name)
-    if (!isRequested) continue
+    if (!isAsked(name, view)) continue
     if (seen.has(name)) {
       problems.push(`resource ${JSON.stringify(name)}: is in resources and in resource_errors, or there twice`)
       continue
@@ -278,8 +276,9 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
 
 const noNames: ReadonlyArray<string> = []
 
-/** Whether a resource was requested: by name, collection or wildcard. */
-const isAsked = (name: string, view: View): boolean => view.wildcard || view.isNamed(name) || view.isMember(name)
+/** Whether a resource was requested: by name, collection or wildcard. ★ A wildcard covers no names of an authority. */
+const isAsked = (name: string, view: View): boolean =>
+  (view.wildcard && Authority.isInWildcard(name)) || view.isNamed(name) || view.isMember(name)
 
 /**
  * The names under which a resource was requested: its own and, in incremental, its aliases, and those under which it is held

@@ -1,5 +1,6 @@
 /**
- * A client against two servers of this package, which have resources of their own; it falls back to the second one.
+ * A client against three servers of this package, which have resources of their own: one for old names, one for those of an
+ * authority, and one that it falls back to from either. Each has resources of both kinds, whoever asks.
  * Messages go through their bytes and are delivered in order, but when is the script's choice. While it runs, every
  * watcher must have been told what the client holds, and no response is answered, nor the next one read, before its
  * watchers took it or their time was over; at its end, when all is quiet, watchers know what the first server has.
@@ -39,18 +40,26 @@ export type Operation =
   | { readonly _tag: "Deliver"; readonly to: "client" | "server"; readonly count: number }
   | { readonly _tag: "Wait"; readonly milliseconds: number }
   | { readonly _tag: "Disconnect" }
-  /** The first server cannot be reached, or can again. */
-  | { readonly _tag: "Outage"; readonly isOver: boolean }
+  /** A server that is asked first cannot be reached, or can again. */
+  | { readonly _tag: "Outage"; readonly on: "p" | "q"; readonly isOver: boolean }
 
-/** The first server, and the one that is asked when that cannot be reached. */
-type Id = "p" | "f"
+/** The server for old names, that of the authority, and the one that is asked when those cannot be reached. */
+type Id = "p" | "q" | "f"
 
 const types = [Cluster, ClusterLoadAssignment, Listener, RouteConfiguration]
 
 const typeUrl = fc.constantFrom(...types.map((type) => type.typeUrl))
 const allNames = ["a", "b", "c", "d"]
-const name = fc.constantFrom(...allNames)
-const on = fc.constantFrom<Id>("p", "p", "f")
+/** In place of the names of the authority, which have the type in them. */
+const federated = ["one a", "one b"]
+const name = fc.constantFrom(...allNames, ...federated)
+const on = fc.constantFrom<Id>("p", "p", "q", "f")
+
+const isFederated = (name: string): boolean => name.startsWith("xdstp:")
+
+/** The name in messages. */
+const fullName = (typeUrl: string, name: string): string =>
+  name.startsWith("one ") ? `xdstp://one/${typeUrl.replace(/.*\//, "")}/${name.slice(4)}` : name
 
 export const script: fc.Arbitrary<ReadonlyArray<Operation>> = fc.array(
   fc.oneof(
@@ -74,7 +83,7 @@ export const script: fc.Arbitrary<ReadonlyArray<Operation>> = fc.array(
         _tag: fc.constant("Fail" as const),
         on,
         typeUrl,
-        name: fc.constantFrom(...allNames, "*"),
+        name: fc.constantFrom(...allNames, ...federated, "*"),
         code: fc.constantFrom(5, 7, 14)
       })
     },
@@ -91,7 +100,14 @@ export const script: fc.Arbitrary<ReadonlyArray<Operation>> = fc.array(
     { weight: 1, arbitrary: fc.record({ _tag: fc.constant("Restore" as const) }) },
     { weight: 2, arbitrary: fc.record({ _tag: fc.constant("Wait" as const), milliseconds: fc.nat(20_000) }) },
     { weight: 1, arbitrary: fc.record({ _tag: fc.constant("Disconnect" as const) }) },
-    { weight: 1, arbitrary: fc.record({ _tag: fc.constant("Outage" as const), isOver: fc.boolean() }) }
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        _tag: fc.constant("Outage" as const),
+        on: fc.constantFrom("p" as const, "q" as const),
+        isOver: fc.boolean()
+      })
+    }
   ),
   { minLength: 30, maxLength: 120 }
 )
@@ -137,24 +153,23 @@ export const run = (
 ): ReadonlyArray<string> => {
   const problems: Array<string> = []
   const watchers = new Map<number, Watcher>()
+  const serverOf = (id: Id) => ({ id, protocol, isAggregated, failOnDataErrors: true })
   let client = FlowControl.make({
-    servers: [
-      { id: "p", protocol, isAggregated, failOnDataErrors: true },
-      { id: "f", protocol, isAggregated, failOnDataErrors: true }
-    ],
+    servers: [serverOf("p"), serverOf("f")],
+    authorities: new Map([["one", [serverOf("q"), serverOf("f")]]]),
     decoders,
     node: Uint8Array.of(1),
     watcherTimeout
   })
-  const groups = { p: ResourceGroup.empty, f: ResourceGroup.empty }
+  const groups = { p: ResourceGroup.empty, q: ResourceGroup.empty, f: ResourceGroup.empty }
   /** What a server cannot give: code by type and name. */
-  const errors = { p: new Map<string, Map<string, number>>(), f: new Map<string, Map<string, number>>() }
+  const errors: Record<Id, Map<string, Map<string, number>>> = { p: new Map(), q: new Map(), f: new Map() }
   const errorsOf = (on: Id, typeUrl: string): Map<string, number> => {
     const known = errors[on].get(typeUrl) ?? new Map<string, number>()
     errors[on].set(typeUrl, known)
     return known
   }
-  let isReachable = true
+  const unreachable = new Set<Id>()
   let now = 0
   let sent = 0
   let nextWatcher = 1
@@ -215,6 +230,9 @@ export const run = (
         const [told, has] = [watcher.view.get(name), held.get(`${watcher.typeUrl} ${name}`)]
         if (told !== has) problems.push(`watcher ${id} was told ${String(told)} of ${name}, held is ${String(has)}`)
       }
+      for (const name of watcher.view.keys()) {
+        if (!names.includes(name)) problems.push(`watcher ${id} of ${watcher.name} was told of ${name}`)
+      }
     }
   }
 
@@ -247,8 +265,9 @@ export const run = (
           }
           break
         case "Connect": {
-          const id = output.server.id === "p" ? "p" : "f"
-          if (id === "p" && !isReachable) {
+          const { id: given } = output.server
+          const id = given === "p" || given === "q" ? given : "f"
+          if (unreachable.has(id)) {
             step({ _tag: "Ended", stream: output.stream, error: { code: 14, message: "refused" }, random: 0.5 })
             break
           }
@@ -385,7 +404,8 @@ export const run = (
   const perform = (operation: Operation): void => {
     switch (operation._tag) {
       case "Watch": {
-        const { name, typeUrl } = operation
+        const { typeUrl } = operation
+        const name = fullName(typeUrl, operation.name)
         // A response that was under way when the last `*` was given up cannot be told from one to the next `*`.
         if (protocol === "Incremental" && name === "*") settle()
         const watcher = nextWatcher++
@@ -414,12 +434,15 @@ export const run = (
         return
       }
       case "Put":
-        return put(operation.on, operation.typeUrl, operation.name, operation.content)
-      case "Remove":
-        errorsOf(operation.on, operation.typeUrl).delete(operation.name)
-        return remove(operation.on, operation.typeUrl, [operation.name])
+        return put(operation.on, operation.typeUrl, fullName(operation.typeUrl, operation.name), operation.content)
+      case "Remove": {
+        const name = fullName(operation.typeUrl, operation.name)
+        errorsOf(operation.on, operation.typeUrl).delete(name)
+        return remove(operation.on, operation.typeUrl, [name])
+      }
       case "Fail": {
-        const { code, name, on, typeUrl } = operation
+        const { code, on, typeUrl } = operation
+        const name = fullName(typeUrl, operation.name)
         errorsOf(on, typeUrl).set(name, code)
         // Only a server that cannot say what there is still has it.
         if (name !== "*") return remove(on, typeUrl, [name])
@@ -435,9 +458,9 @@ export const run = (
       case "Disconnect":
         return lose(() => true)
       case "Outage":
-        isReachable = operation.isOver
-        if (!isReachable) lose((id) => id === "p")
-        return
+        if (operation.isOver) return void unreachable.delete(operation.on)
+        unreachable.add(operation.on)
+        return lose((id) => id === operation.on)
     }
   }
 
@@ -447,15 +470,18 @@ export const run = (
     check()
   }
   settle()
-  // The first server is there again, gives what it could not give, and something of each type: so the client goes back.
-  isReachable = true
+  // The first servers are there again, give what they could not give, and something of each type: so the client goes back.
+  unreachable.clear()
   wait(60_000)
   settle()
+  const homeOf = (name: string): Id => (isFederated(name) ? "q" : "p")
   for (const { typeUrl } of types) {
-    for (const name of errorsOf("p", typeUrl).keys()) if (name !== "*") put("p", typeUrl, name, "4")
-    errorsOf("p", typeUrl).clear()
+    for (const id of ["p", "q"] as const) {
+      for (const name of errorsOf(id, typeUrl).keys()) if (name !== "*") put(id, typeUrl, name, "4")
+      errorsOf(id, typeUrl).clear()
+    }
     const wanted = Array.from(watchers.values()).filter((each) => each.typeUrl === typeUrl)
-    for (const { name } of wanted) put("p", typeUrl, name === "*" ? "z" : name, "5")
+    for (const { name } of wanted) put(homeOf(name), typeUrl, name === "*" ? "z" : name, "5")
   }
   settle()
   for (let turns = 0; turns < 4; turns++) {
@@ -469,7 +495,7 @@ export const run = (
   if (sent > before) problems.push(`${sent - before} responses though nothing happens`)
 
   for (const [id, { name, typeUrl, view }] of watchers) {
-    const set = ResourceGroup.set(groups.p, typeUrl)
+    const set = ResourceGroup.set(groups[homeOf(name)], typeUrl)
     const fullState = typeUrl === Cluster.typeUrl || typeUrl === Listener.typeUrl
     for (const each of name === "*" ? [...allNames, "z"] : [name]) {
       const resource = ResourceSet.get(set, each)
@@ -482,8 +508,13 @@ export const run = (
       }
     }
   }
-  for (const status of Array.from(connections.values()).flatMap(({ server }) => ServerStream.status(server))) {
-    const wanted = Array.from(watchers.values()).filter((each) => each.typeUrl === status.typeUrl)
+  const statuses = Array.from(connections.values()).flatMap(({ id, server }) =>
+    ServerStream.status(server).map((status) => ({ ...status, id }))
+  )
+  for (const status of statuses) {
+    const wanted = Array.from(watchers.values()).filter(
+      (each) => each.typeUrl === status.typeUrl && homeOf(each.name) === status.id
+    )
     const names = new Set(wanted.map((each) => each.name).filter((each) => each !== "*"))
     // In state of the world names beside a wildcard by silence are in no request.
     const size = protocol === "StateOfTheWorld" && status.wildcard === "legacy" ? 0 : names.size
