@@ -11229,6 +11229,28 @@ const server = [
     line: "isAnyCovered ||= Authority.isInWildcard(name)",
     becomes: "isAnyCovered = true",
     by: "packages/core/test/client/traces.test.ts"
+  },
+  {
+    fault:
+      "client, state of the world: a heartbeat without a version of its own does not renew what was unchanged in the last response",
+    file: "client/ClientCache.ts",
+    line: 'held.version === last.version || (last.version === last.accepted && status !== "Nacked")',
+    becomes: "held.version === last.version",
+    by: "packages/core/test/client/traces.test.ts"
+  },
+  {
+    fault: "client, state of the world: a heartbeat renews the copy that was in use before the server's was rejected",
+    file: "client/ClientCache.ts",
+    line: '(last.version === last.accepted && status !== "Nacked")',
+    becomes: "last.version === last.accepted",
+    by: "packages/core/test/client/traces.test.ts"
+  },
+  {
+    fault: "client: a heartbeat renews a resource of another server, of which the version happens to be the same",
+    file: "client/ClientCache.ts",
+    line: "if (held?.server !== server) return false",
+    becomes: "if (held === undefined) return false",
+    by: "packages/core/test/client/traces.test.ts"
   }
 ]
 

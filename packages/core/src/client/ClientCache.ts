@@ -103,6 +103,30 @@ export const inUse = (
 }
 
 /**
+ * Whether a heartbeat renews a resource. It is one of the version that its server sent last.
+ *
+ * ★ State of the world: some servers give a heartbeat no version of its own. Then that of the response counts: the last one
+ * accepted, also if the resource was unchanged in it, so that it has an older one here.
+ *
+ * @param own the version of the heartbeat itself
+ * @param last the versions of its response and of the last accepted one; `undefined` in incremental
+ * @since 0.1.0
+ */
+export const isRenewed = (
+  self: ClientCache,
+  typeUrl: string,
+  name: string,
+  server: string,
+  own: string | undefined,
+  last: { readonly version: string; readonly accepted: string } | undefined
+): boolean => {
+  const { held, status } = get(self, typeUrl, name) ?? requested
+  if (held?.server !== server) return false
+  if (own !== undefined || last === undefined) return held.version === (own ?? "")
+  return held.version === last.version || (last.version === last.accepted && status !== "Nacked")
+}
+
+/**
  * Gives keys of a type to an owner beside its resources, which are rejected if they have one. The claim gives up all others.
  *
  * @since 0.1.0

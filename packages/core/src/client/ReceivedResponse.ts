@@ -45,6 +45,7 @@ export const receive = (draft: ClientDraft, key: string, response: ClientRespons
     violation("VersionMissing", "a response without a version")
   }
 
+  const last = to.server.protocol === "StateOfTheWorld" ? { version, accepted: subscription.version } : undefined
   const validation = Validation.make(typeUrl === response.typeUrl ? response : { ...response, typeUrl }, decoder, {
     isNamed: (name) => HashSet.has(subscription.names, name) || ClientCache.isRetained(draft.cache, typeUrl, name),
     isMember: (name) =>
@@ -52,6 +53,7 @@ export const receive = (draft: ClientDraft, key: string, response: ClientRespons
       ClientCache.isOfRetainedCollection(draft.cache, typeUrl, name),
     wildcard: subscription.wildcard || ClientCache.isRetained(draft.cache, typeUrl, "*"),
     ...ClientCache.inUse(draft.cache, typeUrl, to.server.id, response.resources.length),
+    isRenewed: (name, own) => ClientCache.isRenewed(draft.cache, typeUrl, name, to.server.id, own, last),
     room: maxResources - ClientCache.size(draft.cache, typeUrl)
   })
   const error = Validation.errorOf(validation.problems, maxErrorBytes)

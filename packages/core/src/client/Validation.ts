@@ -44,6 +44,8 @@ export interface View {
     expected: Placed | undefined,
     comparison: ReceivedResources.Comparison
   ) => Placed | undefined
+  /** Whether a resource that came without a body, with this version of its own, renews the one in use. */
+  readonly isRenewed: (name: string, own: string | undefined) => boolean
   /** How many more resources the client accepts. */
   readonly room: number
   readonly ownership: Ownership
@@ -215,7 +217,7 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
       if (held !== undefined) known++
       let next: Placed | string = each
       if (value === undefined) {
-        if (held?.version === version) {
+        if (held !== undefined && view.isRenewed(each, own)) {
           unchanged.push({ name: each, ownName: name, version: own, ttl, isHeartbeat: true, isPlain: false })
         }
         // VHDS reports a missing host in this way. Any other resource without a body is a late heartbeat.
