@@ -11251,6 +11251,14 @@ const server = [
     line: "if (held?.server !== server) return false",
     becomes: "if (held === undefined) return false",
     by: "packages/core/test/client/traces.test.ts"
+  },
+  {
+    fault: "VHDS client: a host without a body, and so without a virtual host, counts as renewed",
+    file: "client/Validation.ts",
+    line: "if (ttl === undefined && resource.aliases.includes(each)) removed.push(each)",
+    becomes:
+      "if (ttl === undefined && resource.aliases.includes(each) && held?.version !== version) removed.push(each)",
+    by: "packages/core/test/client/traces.test.ts"
   }
 ]
 

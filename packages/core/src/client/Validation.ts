@@ -217,11 +217,12 @@ export const make = (response: ClientResponse, decoder: ResourceDecoder, view: V
       if (held !== undefined) known++
       let next: Placed | string = each
       if (value === undefined) {
-        if (held !== undefined && view.isRenewed(each, own)) {
+        // VHDS reports a missing host in this way, with any version or none. A heartbeat has a TTL.
+        if (ttl === undefined && resource.aliases.includes(each)) removed.push(each)
+        // Any other resource without a body is a late heartbeat.
+        else if (held !== undefined && view.isRenewed(each, own)) {
           unchanged.push({ name: each, ownName: name, version: own, ttl, isHeartbeat: true, isPlain: false })
         }
-        // VHDS reports a missing host in this way. Any other resource without a body is a late heartbeat.
-        else if (ttl === undefined && resource.aliases.includes(each)) removed.push(each)
       } else if (held !== undefined && comparison.isEqual(held.bytes, value)) {
         const isOwn = each === name
         const isPlain = isOwn && held.isPlain && ttl === undefined && (own === undefined || own === held.version)
