@@ -11259,6 +11259,35 @@ const server = [
     becomes:
       "if (ttl === undefined && resource.aliases.includes(each) && held?.version !== version) removed.push(each)",
     by: "packages/core/test/client/traces.test.ts"
+  },
+  {
+    fault:
+      "client, state of the world: it quotes a version of which it gave resources up, and some servers send nothing then",
+    file: "client/ClientSubscription.ts",
+    line: 'const quoting = self.quoting === "Yes" ? "UntilSubscribed" : self.quoting',
+    becomes: "const { quoting } = self",
+    by: "packages/core/test/client/traces.test.ts"
+  },
+  {
+    fault: "client, state of the world: a new wildcard quotes the version of names",
+    file: "client/ClientSubscription.ts",
+    line: 'if (!HashSet.has(self.dropped, name)) quoting = "No"',
+    becomes: "",
+    by: "packages/core/test/client/traces.test.ts"
+  },
+  {
+    fault: "client, state of the world: it quotes a version of which a TTL took resources away",
+    file: "client/Client.ts",
+    line: 'for (const key of draft.streams.keys()) draft.drive(key, { _tag: "Lost", typeUrl })',
+    becomes: "void typeUrl",
+    by: "packages/core/test/client/traces.test.ts"
+  },
+  {
+    fault: "client, state of the world: what is not requested yet counts as part of an accepted version",
+    file: "client/ClientSubscription.ts",
+    line: 'const isAll = error === undefined && !HashSet.has(self.fresh, "*")',
+    becomes: "const isAll = error === undefined",
+    by: "packages/core/test/client/traces.test.ts"
   }
 ]
 

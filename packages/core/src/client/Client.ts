@@ -162,8 +162,9 @@ const take = (draft: ClientDraft, input: Input): void => {
       return ReceivedResponse.receive(draft, input.stream, input.response)
     case "Deadline": {
       for (const key of Array.from(draft.streams.keys())) draft.drive(key, { _tag: "Deadline" })
-      const [cache, notices] = ClientCache.expire(draft.cache, draft.now)
+      const [cache, notices, lost] = ClientCache.expire(draft.cache, draft.now)
       draft.cache = cache
+      for (const typeUrl of lost) for (const key of draft.streams.keys()) draft.drive(key, { _tag: "Lost", typeUrl })
       return draft.notify(notices)
     }
   }

@@ -235,12 +235,16 @@ export const deadline = (self: ClientCache): number => {
 }
 
 /**
- * Removes resources whose TTL or retention has ended.
+ * Removes resources whose TTL or retention has ended. `lost`: the types with a TTL that has.
  *
  * @since 0.1.0
  */
-export const expire = (self: ClientCache, now: number): Step => {
+export const expire = (
+  self: ClientCache,
+  now: number
+): readonly [ClientCache, ReadonlyArray<Notice>, lost: ReadonlyArray<string>] => {
   let cache = self
+  const lost: Array<string> = []
   let notices = noNotices
   for (const typeUrl of self.types.keys()) {
     for (const [stream, { until }] of typeOf(cache, typeUrl).retained) {
@@ -250,6 +254,7 @@ export const expire = (self: ClientCache, now: number): Step => {
     if (now < type.expiresAt) continue
     const changes = new CacheDraft(cache, typeUrl, type)
     let expiresAt = never
+    let isLost = false
     const gone: Array<string> = []
     for (const [name, entry] of type.entries) {
       if (entry.held === undefined || entry.held.expiresAt === never) continue
@@ -257,16 +262,18 @@ export const expire = (self: ClientCache, now: number): Step => {
         expiresAt = Math.min(expiresAt, entry.held.expiresAt)
         continue
       }
+      isLost = true
       const error = { code: NOT_FOUND, message: `the TTL of ${name} is over and it was not renewed` }
       changes.fail(name, entry, "DoesNotExist", { error, version: "", at: now }, true)
       if (type.collections) gone.push(name)
     }
     changes.removed(gone, now)
+    if (isLost) lost.push(typeUrl)
     const [next, told] = changes.end(expiresAt)
     cache = next
     notices = [...notices, ...told]
   }
-  return [cache, notices]
+  return [cache, notices, lost]
 }
 
 /**

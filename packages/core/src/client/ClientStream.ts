@@ -99,6 +99,8 @@ export type Input =
   | { readonly _tag: "Ended"; readonly error: ErrorDetail; readonly random: number }
   /** Another server changed held resources of this type. Only the next stream can declare that to this server. */
   | { readonly _tag: "Undeclared"; readonly typeUrl: string }
+  /** The client dropped resources of this type that it still wants. */
+  | { readonly _tag: "Lost"; readonly typeUrl: string }
   /** The client closed the stream, and the next one starts. */
   | { readonly _tag: "Restart" }
   | { readonly _tag: "Deadline" }
@@ -250,6 +252,8 @@ export const step = (
       return end(self, input.error, input.random, now)
     case "Undeclared":
       return [change(self, input.typeUrl, ClientSubscriptions.markUndeclared), none]
+    case "Lost":
+      return [change(self, input.typeUrl, ClientSubscriptions.lose), none]
     case "Restart": {
       if (self.connection !== "connected") return [self, none]
       // The client ended the stream, not the server: the connectivity state stays.

@@ -50,6 +50,15 @@ export interface ClientSubscription extends ResourceTimers {
   readonly collected: boolean
   /** State of the world: the last accepted version, of any stream. */
   readonly version: string
+  /**
+   * ★ State of the world: whether requests quote {@link version}. Some servers answer with nothing if it is theirs, so it is not
+   * quoted if the client lacks resources of it.
+   *
+   * - `Yes`: it has all that it wants of that version
+   * - `UntilSubscribed`: it gave some up, and quotes it until it wants something that it does not have
+   * - `No`: it lacks some, or the wildcard is new
+   */
+  readonly quoting: "Yes" | "UntilSubscribed" | "No"
 
   // The fields below belong to the present stream.
 
@@ -137,6 +146,7 @@ export const make = (typeUrl: string): ClientSubscription => ({
   waiting: HashMap.empty(),
   dueAt: never,
   version: "",
+  quoting: "Yes",
   hasRequested: false,
   explicit: false,
   ambiguous: 0,
@@ -209,7 +219,7 @@ export const subscribe = (
   names: Iterable<string>,
   cached: ReadonlySet<string>
 ): ClientSubscription => {
-  let { collected, federated, named, wildcard } = self
+  let { collected, federated, named, quoting, wildcard } = self
   let changed = false
   const wanted = HashSet.beginMutation(self.names)
   const waiting = HashMap.beginMutation(self.waiting)
@@ -219,13 +229,18 @@ export const subscribe = (
     if (name === "*") {
       if (wildcard) continue
       wildcard = true
+      // If the server does not know yet that it ended, its resources are still there.
+      if (!HashSet.has(self.dropped, name)) quoting = "No"
     } else {
       if (HashSet.has(wanted, name)) continue
       HashSet.add(wanted, name)
       named = true
       federated ||= Authority.ofName(name) !== undefined
       collected ||= Collection.isGlob(name)
-      if (!cached.has(name)) HashMap.set(waiting, name, never)
+      if (!cached.has(name)) {
+        HashMap.set(waiting, name, never)
+        if (quoting === "UntilSubscribed") quoting = "No"
+      }
     }
     HashSet.add(fresh, name)
     if (self.hasRequested) HashSet.add(late, name)
@@ -241,6 +256,7 @@ export const subscribe = (
         names: wanted,
         wildcard,
         named,
+        quoting,
         federated,
         collected,
         waiting,
@@ -285,8 +301,9 @@ export const unsubscribe = (self: ClientSubscription, names: Iterable<string>): 
   HashSet.endMutation(dropped)
   HashSet.endMutation(late)
   if (!changed) return self
+  const quoting = self.quoting === "Yes" ? "UntilSubscribed" : self.quoting
   return ResourceTimer.withWaiting(
-    { ...self, names: wanted, wildcard, fresh, dropped, late, changed, listed: undefined },
+    { ...self, quoting, names: wanted, wildcard, fresh, dropped, late, changed, listed: undefined },
     waiting
   )
 }
@@ -305,6 +322,14 @@ export const refresh = (self: ClientSubscription, names: Iterable<string>): Clie
   }
   return fresh === self.fresh ? self : { ...self, fresh, dropped, changed: true }
 }
+
+/**
+ * Marks that held resources were dropped that are still wanted: their TTL is over.
+ *
+ * @since 0.1.0
+ */
+export const lose = (self: ClientSubscription): ClientSubscription =>
+  isWanted(self) && self.quoting !== "No" ? { ...self, quoting: "No" } : self
 
 /**
  * Marks that another server changed held resources. This stream's server knows only what was declared when the stream began.
@@ -377,7 +402,10 @@ export const receive = (
 ): ClientSubscription => {
   const { error } = response
   const version = error === undefined ? response.version : self.version
-  const accepted = { ...self, version, ...holdBack(self, response, backoff, now) }
+  // A wildcard that was not requested yet is not in the response.
+  const isAll = error === undefined && !HashSet.has(self.fresh, "*")
+  const quoting = isAll ? "Yes" : self.quoting
+  const accepted = { ...self, version, quoting, ...holdBack(self, response, backoff, now) }
   // No answer: an ACK without a nonce would be a new request, and its answer the next response, for ever.
   if (response.nonce === "") return accepted
   const { nonce } = response

@@ -324,6 +324,7 @@ const ofClientSubscription = (self: ClientSubscription, last: number, now: numbe
     waiting: pairs(HashMap.map(self.waiting, (at) => String(ahead(at, now)))),
     dueAt: ahead(self.dueAt, now),
     version: self.version,
+    quoting: self.quoting,
     hasRequested: self.hasRequested,
     explicit: self.explicit,
     ambiguous: self.ambiguous,

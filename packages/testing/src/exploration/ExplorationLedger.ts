@@ -39,6 +39,12 @@ export interface Ledger {
   readonly views: ReadonlyMap<number, ReadonlyMap<string, unknown>>
   /** State of the world: the version of the last response that was accepted whole. */
   readonly accepted: string
+  /** What the request asked for that was the last one before it; `*` for everything. */
+  readonly covered: ReadonlySet<string>
+  /** Whether a watch ended since. */
+  readonly isLess: boolean
+  /** What the last request asked for. */
+  readonly asked: ReadonlySet<string>
   readonly connection: "none" | "connecting" | "open"
   /** When the stream was opened, in milliseconds. */
   readonly openedAt: number
@@ -62,6 +68,9 @@ export const empty: Ledger = {
   watchers: new Map(),
   views: new Map(),
   accepted: "",
+  covered: new Set(),
+  isLess: false,
+  asked: new Set(),
   connection: "none",
   openedAt: 0,
   isAsked: false,
@@ -100,6 +109,9 @@ export const key = (self: Ledger, last: number, now: number): string =>
     watchers: Array.from(self.watchers.keys()).sort().join(","),
     views: "",
     accepted: self.accepted,
+    covered: Array.from(self.covered).sort().join(","),
+    isLess: self.isLess,
+    asked: Array.from(self.asked).sort().join(","),
     connection: self.connection,
     openedAt: self.connection === "open" ? Math.min(now - self.openedAt, resourceTimeout) : 0,
     isAsked: self.isAsked,
@@ -199,15 +211,20 @@ export class Onlooker {
         const [others, rest] = [new Map(watchers), new Map(views)]
         others.delete(input.watcher)
         rest.delete(input.watcher)
-        this.note({ watchers: others, views: rest, unanswered: unanswered.map((each) => without(each, input.watcher)) })
+        this.note({
+          watchers: others,
+          views: rest,
+          isLess: true,
+          unanswered: unanswered.map((each) => without(each, input.watcher))
+        })
         break
       }
       case "Connected":
         this.note({ connection: "open", openedAt: this.now })
         break
       case "Ended": {
-        const { accepted } = this.ledger
-        this.note({ ...empty, watchers, views, accepted })
+        const { accepted, covered, isLess } = this.ledger
+        this.note({ ...empty, watchers, views, accepted, covered, isLess })
         break
       }
       case "Written":
@@ -249,10 +266,10 @@ export class Onlooker {
     { error, nonce, version }: Extract<Output, { readonly _tag: "Received" }>,
     told: ReadonlySet<number>
   ): void {
-    const { accepted, unanswered } = this.ledger
+    const { asked, unanswered } = this.ledger
+    if (error === undefined) this.note({ accepted: version, covered: asked, isLess: false })
     this.note({
       nonce,
-      accepted: error === undefined ? version : accepted,
       unanswered: [...unanswered, { nonce, isRejected: error !== undefined, watchers: told, at: this.now }]
     })
   }
@@ -275,7 +292,7 @@ export class Onlooker {
   }
 
   private sent(request: Request): void {
-    const { accepted, connection, isAsked, isWriting, nonce, unanswered, watchers } = this.ledger
+    const { connection, isAsked, isWriting, nonce, unanswered, watchers } = this.ledger
     const wrong = (problem: string) => this.problems.push(`${JSON.stringify(request)}: ${problem}`)
     if (connection !== "open") wrong("there is no stream")
     if (isWriting) wrong("the request before it is not written yet")
@@ -289,7 +306,7 @@ export class Onlooker {
       wrong("it answers a response that the watchers have not taken")
     if (request._tag === "StateOfTheWorld") {
       if (request.responseNonce !== nonce) wrong(`its nonce is not that of the last response, ${nonce}`)
-      if (request.versionInfo !== accepted) wrong(`the version that was accepted last is ${accepted}`)
+      this.quoted(request, wrong)
       if (!isAsked && request.resourceNames.length === 0 && !of.has("*")) wrong("it asks for everything")
       this.note({ unanswered: [] })
     } else {
@@ -308,6 +325,20 @@ export class Onlooker {
       if (request.responseNonce !== "") this.note({ unanswered: unanswered.slice(1) })
     }
     this.note({ isAsked: true, isWriting: true })
+  }
+
+  /** ★ The version is the last one accepted, but not of what the client gave up or never asked for: some servers send nothing then. */
+  private quoted(
+    { resourceNames, versionInfo }: Extract<Request, { readonly _tag: "StateOfTheWorld" }>,
+    wrong: (problem: string) => void
+  ): void {
+    const { accepted, covered, isLess, watchers } = this.ledger
+    const isEverything = Array.from(watchers.values()).includes("*")
+    const asked = new Set(resourceNames.length === 0 && isEverything ? ["*"] : resourceNames)
+    const isAll = !isLess && Array.from(asked).every((name) => covered.has(name))
+    if (versionInfo !== accepted && (isAll || versionInfo !== "")) wrong(`the version accepted last is ${accepted}`)
+    if (versionInfo !== "" && isEverything && !covered.has("*")) wrong(`${accepted} is not the version of everything`)
+    this.note({ asked })
   }
 
   /** Every watcher was told what is held, and nothing else; none is waited for too long. */
