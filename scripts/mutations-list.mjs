@@ -11288,6 +11288,21 @@ const server = [
     line: 'const isAll = error === undefined && !HashSet.has(self.fresh, "*")',
     becomes: "const isAll = error === undefined",
     by: "packages/core/test/client/traces.test.ts"
+  },
+  {
+    fault: "client: a server that is listed twice is closed when it answers",
+    file: "client/ServerList.ts",
+    line: "given.filter(({ id }, rank) => given.findIndex((each) => each.id === id) === rank)",
+    becomes: "given",
+    by: "packages/core/test/client/traces.test.ts"
+  },
+  {
+    fault: "client: the first request of a type on a stream in use names nothing that is held",
+    file: "client/ClientDraft.ts",
+    line: "const isServed = (name: string) => ClientSubscriptions.brings(asked, name)",
+    becomes:
+      "const before = ClientStream.subscription(to.stream, asked.typeUrl)\n      const isServed = (name: string) => before !== undefined && ClientSubscriptions.brings(before, name)",
+    by: "packages/core/test/client/traces.test.ts"
   }
 ]
 

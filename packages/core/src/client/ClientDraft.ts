@@ -107,10 +107,9 @@ export class ClientDraft {
     const to = this.streams.get(key)
     if (to === undefined) return
     const { server, typeUrl } = to
-    const held = (typeUrl: string) => {
-      const asked = ClientStream.subscription(to.stream, typeUrl)
-      const isServed = (name: string) => asked !== undefined && ClientSubscriptions.brings(asked, name)
-      return ClientCache.versions(this.cache, typeUrl, { server: server.id, isServed })
+    const held = (asked: ClientSubscription) => {
+      const isServed = (name: string) => ClientSubscriptions.brings(asked, name)
+      return ClientCache.versions(this.cache, asked.typeUrl, { server: server.id, isServed })
     }
     const [stream, outputs] = ClientStream.step(to.stream, input, this.now, held)
     if (stream !== to.stream) this.streams.set(key, { ...to, stream })

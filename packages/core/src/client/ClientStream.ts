@@ -182,14 +182,14 @@ const change = (
  * Applies one input.
  *
  * @param now milliseconds, never less than in the step before
- * @param held incremental: name → version of the resources from this server, for the first request of a type
+ * @param held incremental: name → version of the resources from this server, for the first request of a subscription
  * @since 0.1.0
  */
 export const step = (
   self: ClientStream,
   input: Input,
   now: number,
-  held: (typeUrl: string) => ReadonlyMap<string, string>
+  held: (subscription: ClientSubscription) => ReadonlyMap<string, string>
 ): readonly [ClientStream, ReadonlyArray<Output>] => {
   switch (input._tag) {
     case "Subscribe": {
@@ -322,7 +322,7 @@ const flush = (
   self: ClientStream,
   before: ReadonlyArray<Output>,
   now: number,
-  held: (typeUrl: string) => ReadonlyMap<string, string>
+  held: (subscription: ClientSubscription) => ReadonlyMap<string, string>
 ): readonly [ClientStream, ReadonlyArray<Output>] => {
   if (self.connection === "idle" && self.subscriptions.some(ClientSubscriptions.isWanted)) {
     return flush({ ...self, connection: "waiting" }, before, now, held)
@@ -339,7 +339,7 @@ const flush = (
   const { node, parameters, protocol } = self.options
   const shown = self.nodeSent ? undefined : node
   const isLocated = parameters !== undefined
-  const [after, sent] = NextRequest.send(next, protocol, shown, () => held(next.typeUrl), isLocated)
+  const [after, sent] = NextRequest.send(next, protocol, shown, () => held(next), isLocated)
   const { fresh, request } = sent
   if (request === undefined) {
     // The wildcard already covers these names, so no request is due.

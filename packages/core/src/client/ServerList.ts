@@ -30,15 +30,17 @@ export interface ServerList {
 }
 
 /**
- * The initial list for an authority and a type.
+ * The initial list for an authority and a type. A server counts once: as one of lower rank, its only stream would be closed at
+ * the return to it.
  *
  * @since 0.1.0
  */
 export const make = (
   authority: string | undefined,
   typeUrl: string,
-  servers: ReadonlyArray<Server>
+  given: ReadonlyArray<Server>
 ): readonly [name: string, list: ServerList] => {
+  const servers = given.filter(({ id }, rank) => given.findIndex((each) => each.id === id) === rank)
   const isSeparate = servers.some((server) => server.isAggregated === false)
   const name = JSON.stringify([authority ?? null, isSeparate ? typeUrl : null])
   const separateType = isSeparate ? typeUrl : undefined
