@@ -1053,7 +1053,7 @@ const server = [
   {
     fault: "client: it never goes back to the server of higher rank",
     file: "client/Fallback.ts",
-    line: "if (updated.some(isOfList) || unchanged.some(isOfList)) goBack(draft, name, list, rank)",
+    line: "if (isGone || updated.some(isOfList) || unchanged.some(isOfList)) goBack(draft, name, list, rank)",
     becomes: ""
   },
   {
@@ -11302,6 +11302,34 @@ const server = [
     line: "const isServed = (name: string) => ClientSubscriptions.brings(asked, name)",
     becomes:
       "const before = ClientStream.subscription(to.stream, asked.typeUrl)\n      const isServed = (name: string) => before !== undefined && ClientSubscriptions.brings(before, name)",
+    by: "packages/core/test/client/traces.test.ts"
+  },
+  {
+    fault: "client: it stays with the fallback when the server of higher rank says that a resource does not exist",
+    file: "client/Fallback.ts",
+    line: "removed.some(isIn) || failed.some(isOfList)",
+    becomes: "failed.some(isOfList)",
+    by: "packages/core/test/client/traces.test.ts"
+  },
+  {
+    fault: "client: it stays with the fallback when the server of higher rank has an error in place of a resource",
+    file: "client/Fallback.ts",
+    line: "removed.some(isIn) || failed.some(isOfList)",
+    becomes: "removed.some(isIn)",
+    by: "packages/core/test/client/traces.test.ts"
+  },
+  {
+    fault: "client: it stays with the fallback when the full state of the server of higher rank is empty",
+    file: "client/Fallback.ts",
+    line: " || (isComplete && isWatched(draft, list, typeUrl))",
+    becomes: "",
+    by: "packages/core/test/client/traces.test.ts"
+  },
+  {
+    fault: "client: full state for one authority is a return for another that watches none of the type",
+    file: "client/Fallback.ts",
+    line: "(isComplete && isWatched(draft, list, typeUrl))",
+    becomes: "isComplete",
     by: "packages/core/test/client/traces.test.ts"
   }
 ]

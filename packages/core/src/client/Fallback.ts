@@ -2,7 +2,7 @@
  * Fallback: the choice of the active server of a list, and the notices about connection failures.
  *
  * ★ A client falls back to the next server only if the active one is unreachable and a watched resource is missing. It returns
- * as soon as a server of higher rank sends a resource.
+ * as soon as a server of higher rank says something of its resources: what it has, and what it has not.
  *
  * @see https://github.com/grpc/proposal/blob/master/A57-xds-client-failure-mode-behavior.md
  * @see https://github.com/grpc/proposal/blob/master/A71-xds-fallback.md
@@ -19,6 +19,11 @@ import type * as Validation from "./Validation.js"
 /** The connectivity error of the active server, if it is unreachable. */
 const failureOf = (draft: ClientDraft, list: ServerList.ServerList): ErrorDetail | undefined =>
   draft.streams.get(ServerList.streamKey(list, list.active))?.stream.failure
+
+const isWatched = (draft: ClientDraft, list: ServerList.ServerList, typeUrl: string): boolean => {
+  for (const [watched] of draft.watched(list)) if (watched === typeUrl) return true
+  return false
+}
 
 /** The active server is unreachable: falls back to the next one, or reports the error to watchers. */
 const fail = (draft: ClientDraft, listName: string, error: ErrorDetail): void => {
@@ -60,7 +65,7 @@ const fallBack = (draft: ClientDraft, listName: string, list: ServerList.ServerL
   if (failure !== undefined) fail(draft, listName, failure)
 }
 
-/** ★ Returns to a server of higher rank that sent a resource; closes the streams to those below it. */
+/** ★ Returns to a server of higher rank that answered; closes the streams to those below it. */
 const goBack = (draft: ClientDraft, listName: string, list: ServerList.ServerList, rank: number): void => {
   draft.serverLists.set(listName, { ...list, active: rank })
   const server = list.servers[rank]
@@ -129,7 +134,8 @@ export const serverAnswers = (draft: ClientDraft, key: string, heard: ReadonlyAr
 }
 
 /**
- * A server sent resources. If it ranks above the active one, the client returns to it.
+ * A server answered. If it ranks above the active one, the client returns to it. ★ Also if it says that something does not
+ * exist: that is told to watchers, so the active server must not be the one that still has it.
  *
  * @since 0.1.0
  */
@@ -137,13 +143,15 @@ export const resourcesCame = (
   draft: ClientDraft,
   key: string,
   typeUrl: string,
-  { unchanged, updated }: Pick<Validation.Validation, "unchanged" | "updated">
+  { failed, isComplete, removed, unchanged, updated }: Validation.Validation
 ): void => {
   for (const [name, list] of Array.from(draft.serverLists)) {
     const rank = ServerList.rankOf(list, key)
     if (rank === undefined || rank === list.active) continue
-    const isOfList = (each: { readonly name: string }) => ServerList.includes(list, typeUrl, each.name)
-    if (updated.some(isOfList) || unchanged.some(isOfList)) goBack(draft, name, list, rank)
+    const isIn = (name: string) => ServerList.includes(list, typeUrl, name)
+    const isOfList = (each: { readonly name: string }) => isIn(each.name)
+    const isGone = removed.some(isIn) || failed.some(isOfList) || (isComplete && isWatched(draft, list, typeUrl))
+    if (isGone || updated.some(isOfList) || unchanged.some(isOfList)) goBack(draft, name, list, rank)
   }
 }
 
