@@ -1041,8 +1041,8 @@ const server = [
   {
     fault: "client: what a server sends again and again is rejected as often",
     file: "client/ClientSubscription.ts",
-    line: "heldBackUntil: now + Math.round(Backoff.delay(backoff, repeats))",
-    becomes: "heldBackUntil: never"
+    line: "heldBackUntil: heldUntil }",
+    becomes: "heldBackUntil: never }"
   },
   {
     fault: "client: it falls back although nobody waits for a resource",
@@ -11330,6 +11330,27 @@ const server = [
     file: "client/Fallback.ts",
     line: "(isComplete && isWatched(draft, list, typeUrl))",
     becomes: "isComplete",
+    by: "packages/core/test/client/traces.test.ts"
+  },
+  {
+    fault: "client: a server that repeats what was rejected under new versions is answered as often",
+    file: "client/ClientSubscription.ts",
+    line: "(rejection.version === version || now < rejection.until)",
+    becomes: "rejection.version === version",
+    by: "packages/core/test/client/traces.test.ts"
+  },
+  {
+    fault: "client: a new version with the same error is answered late, however long after",
+    file: "client/ClientSubscription.ts",
+    line: "(rejection.version === version || now < rejection.until)",
+    becomes: "rejection.version !== undefined",
+    by: "packages/core/test/client/traces.test.ts"
+  },
+  {
+    fault: "client: a new version with the same error is not told",
+    file: "client/ReceivedResponse.ts",
+    line: "isRepeat: isRepeat && subscription.rejection?.version === version,",
+    becomes: "isRepeat,",
     by: "packages/core/test/client/traces.test.ts"
   }
 ]

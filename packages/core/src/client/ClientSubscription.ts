@@ -115,6 +115,8 @@ export interface Rejection {
   readonly version: string
   readonly message: string
   readonly repeats: number
+  /** Until then the same error in another version counts as a repetition, too; in milliseconds. */
+  readonly until: number
 }
 
 const never = Number.POSITIVE_INFINITY
@@ -367,12 +369,17 @@ export const end = (self: ClientSubscription): ClientSubscription => {
 }
 
 /**
- * Whether an equal response was NACKed before.
+ * Whether an equal response was NACKed before. ★ Or one of another version with the same error, a moment ago: some servers give
+ * each repetition a new version.
  *
  * @since 0.1.0
  */
-export const isRejected = (self: ClientSubscription, version: string, error: ErrorDetail): boolean =>
-  self.rejection?.version === version && self.rejection.message === error.message
+export const isRejected = (
+  { rejection }: ClientSubscription,
+  version: string,
+  error: ErrorDetail,
+  now: number
+): boolean => rejection?.message === error.message && (rejection.version === version || now < rejection.until)
 
 /**
  * State of the world: whether the wildcard is legacy, that is, requested by an empty list. Then no request lists names: a name
@@ -427,14 +434,15 @@ const holdBack = (
   now: number
 ): Pick<ClientSubscription, "rejection" | "heldBackUntil"> => {
   if (error === undefined) return { rejection: undefined, heldBackUntil: never }
-  if (!isRepeat) return { rejection: { version, message: error.message, repeats: 0 }, heldBackUntil: never }
+  const after = (from: number, repeats: number) => from + Math.round(Backoff.delay(backoff, repeats))
+  if (!isRepeat) {
+    return { rejection: { version, message: error.message, repeats: 0, until: after(now, 0) }, heldBackUntil: never }
+  }
   // A server that does not wait for the NACK does not extend the delay.
   if (rejection === undefined || heldBackUntil !== never) return { rejection, heldBackUntil }
-  const { repeats } = rejection
-  return {
-    rejection: { ...rejection, repeats: repeats + 1 },
-    heldBackUntil: now + Math.round(Backoff.delay(backoff, repeats))
-  }
+  const heldUntil = after(now, rejection.repeats)
+  const repeats = rejection.repeats + 1
+  return { rejection: { ...rejection, version, repeats, until: after(heldUntil, repeats) }, heldBackUntil: heldUntil }
 }
 
 /**

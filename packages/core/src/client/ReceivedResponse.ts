@@ -60,7 +60,7 @@ export const receive = (draft: ClientDraft, key: string, response: ClientRespons
   const isRepeat =
     error !== undefined &&
     validation.updated.length === 0 &&
-    ClientSubscriptions.isRejected(subscription, version, error)
+    ClientSubscriptions.isRejected(subscription, version, error, draft.now)
   // Names without a request of their own: the legacy wildcard has covered them from the start, and this response is complete.
   const isAll = validation.isComplete && ClientSubscriptions.isSilent(subscription)
   const missing = isAll
@@ -81,7 +81,7 @@ export const receive = (draft: ClientDraft, key: string, response: ClientRespons
       isServed: (name) => ClientSubscriptions.brings(subscription, name),
       isAnswered: (name) => ClientSubscriptions.isAnswered(subscription, name, draft.now - responseDelay),
       missing,
-      isRepeat,
+      isRepeat: isRepeat && subscription.rejection?.version === version,
       since: to.stream.backoff.startedAt,
       maxResources
     },

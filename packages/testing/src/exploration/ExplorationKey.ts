@@ -341,7 +341,7 @@ const ofClientSubscription = (self: ClientSubscription, last: number, now: numbe
     rejection:
       self.rejection === undefined
         ? ""
-        : `${self.rejection.version} ${self.rejection.message} ${self.rejection.repeats}`,
+        : `${self.rejection.version} ${self.rejection.message} ${self.rejection.repeats} ${ahead(self.rejection.until, now)}`,
     heldBackUntil: ahead(self.heldBackUntil, now),
     // A cache of `names`.
     listed: left
