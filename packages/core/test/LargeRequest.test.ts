@@ -687,3 +687,46 @@ describe("what a client holds that comes back", () => {
     }
   }
 })
+
+describe("many hosts", () => {
+  const { typeUrl: hosts } = ResourceType.VirtualHost
+  const hostsOf = (domain: string): ReadonlyArray<string> =>
+    Array.from({ length: 3_000 }, (_, at) => `r/h${at}.${domain.replace("*", `${at % 100}`)}.test`)
+  const hundred = Array.from({ length: 100 }, (_, at) => at)
+  const wide = (content: number) =>
+    hundred.map((at) => toResource({ typeUrl: hosts, name: `r/wide-${at}`, aliases: [`r/*.z${at}.test`], content }))
+  const narrow = hundred.map((at) =>
+    toResource({ typeUrl: hosts, name: `r/narrow-${at}`, aliases: [`r/*.a.z${at}.test`], content: 1 })
+  )
+  const groupOf = (...upsert: ReadonlyArray<ResourceGroup.Change["upsert"]>) =>
+    Either.getOrThrow(
+      ResourceGroup.replace(
+        ResourceGroup.empty,
+        upsert.flatMap((each) => Array.from(each ?? []))
+      )
+    )
+  const asked = hostsOf("a.z*")
+
+  it("★ that wildcard domains match are looked up once for a response, not once for each of them", () => {
+    const told: Array<number> = []
+    const most = mostReadBetweenTurns((onTurn, fromNow) => {
+      const driver = new Driver({ protocol: "Incremental", typeUrl: undefined }, onTurn)
+      const toldNow = () => {
+        driver.step({ _tag: "Writable" })
+        const all = driver.sent.splice(0).flatMap(({ response }) => Array.from(response.aliases.values()).flat())
+        told.push(new Set(all).size)
+      }
+      driver.step({ _tag: "Changed", group: groupOf(wide(1)) })
+      fromNow()
+      driver.request(Request.incremental({ typeUrl: hosts, resourceNamesSubscribe: asked }))
+      toldNow()
+      // They change; all names lead elsewhere, and back; nothing is left.
+      for (const group of [groupOf(wide(2)), groupOf(wide(2), narrow), groupOf(wide(2)), ResourceGroup.empty]) {
+        driver.step({ _tag: "Changed", group })
+        toldNow()
+      }
+    })
+    assert.deepStrictEqual(told, [3_000, 3_000, 3_000, 3_000, 0])
+    assert.isAtMost(most, 100_000)
+  })
+})

@@ -11,7 +11,7 @@ import * as ResourceSet from "../resource/ResourceSet.js"
 import * as Steps from "../Steps.js"
 import type { Protocol } from "../wire/Request.js"
 import * as Acknowledgement from "./Acknowledgement.js"
-import * as AskedAliases from "./AskedAliases.js"
+import { AskedAliases } from "./AskedAliases.js"
 import * as OnDemandNames from "./OnDemandNames.js"
 import * as CursorAdvance from "./CursorAdvance.js"
 import * as Heartbeat from "./Heartbeat.js"
@@ -132,8 +132,11 @@ const changesOf = (
   found.get(subscription)?.get(set) ?? SubscriptionChanges.changes(subscription, set, protocol === "Incremental")
 
 /** Whether the client must no longer hold anything under a name. */
-const isLost = (protocol: Protocol, self: Subscription, set: ResourceSet.ResourceSet, name: string): boolean =>
-  protocol === "Incremental" ? AskedAliases.isLost(self, set, name) : ResourceSet.get(set, name) === undefined
+const lostIn = (protocol: Protocol, self: Subscription, set: ResourceSet.ResourceSet): ((name: string) => boolean) => {
+  if (protocol === "StateOfTheWorld") return (name) => ResourceSet.get(set, name) === undefined
+  const asked = new AskedAliases(self, set)
+  return (name) => asked.isLost(name)
+}
 
 /**
  * Whether a subscription has changes to send to reach a state of the group. Removals alone do not count.
@@ -264,9 +267,10 @@ const isLeaving = function* (
   self: Subscription,
   set: ResourceSet.ResourceSet
 ): Steps.Steps<boolean> {
+  const isLost = lostIn(protocol, self, set)
   let count = 0
   for (const name of self.pendingRemovals.keys()) {
-    if (isLost(protocol, self, set, name)) return true
+    if (isLost(name)) return true
     if (++count % Steps.atOnce === 0) yield
   }
   return false
@@ -312,17 +316,18 @@ export const removable = function* (
   const newest = ResourceGroups.set(group, self.typeUrl)
   const found = new Set<string>()
   const since = self.sent?.nonce ?? ""
+  const isLost = lostIn(protocol, self, newest)
   let count = 0
   for (const [name, each] of self.pendingRemovals) {
     if (++count % Steps.atOnce === 0) yield
     const waits = each.due > now || each.due >= held
     if (waits && !Acknowledgement.wasNeverAccepted(self, name, each)) continue
-    if (isLost(protocol, self, newest, name)) found.add(name)
+    if (isLost(name)) found.add(name)
   }
   for (const [name, resource] of gone) {
     if (++count % Steps.atOnce === 0) yield
     if (!Acknowledgement.wasNeverAccepted(self, name, { resource, since })) continue
-    if (isLost(protocol, self, newest, name)) found.add(name)
+    if (isLost(name)) found.add(name)
   }
   return found
 }
@@ -338,11 +343,11 @@ export const isUntimed = function* (
   group: ResourceGroup
 ): Steps.Steps<boolean> {
   if (subscription.pendingRemovals.size === 0) return false
-  const set = ResourceGroups.set(group, subscription.typeUrl)
+  const isLost = lostIn(protocol, subscription, ResourceGroups.set(group, subscription.typeUrl))
   let count = 0
   for (const [name, { due }] of subscription.pendingRemovals) {
     if (++count % Steps.atOnce === 0) yield
-    if (due === Number.POSITIVE_INFINITY && isLost(protocol, subscription, set, name)) return true
+    if (due === Number.POSITIVE_INFINITY && isLost(name)) return true
   }
   return false
 }
@@ -362,10 +367,12 @@ export const isReturning = function* (
   const set = ResourceGroups.set(group, subscription.typeUrl)
   const newerSet = ResourceGroups.set(newer, subscription.typeUrl)
   if (set === newerSet) return false
+  const isLost = lostIn(protocol, subscription, set)
+  const isLostLater = lostIn(protocol, subscription, newerSet)
   let count = 0
   for (const name of subscription.pendingRemovals.keys()) {
     if (++count % Steps.atOnce === 0) yield
-    if (isLost(protocol, subscription, set, name) && !isLost(protocol, subscription, newerSet, name)) return true
+    if (isLost(name) && !isLostLater(name)) return true
   }
   return false
 }
@@ -382,12 +389,12 @@ export const timed = function* (
   due: number
 ): Steps.Steps<Subscription> {
   if (!(yield* isUntimed(protocol, subscription, group))) return subscription
-  const set = ResourceGroups.set(group, subscription.typeUrl)
+  const isLost = lostIn(protocol, subscription, ResourceGroups.set(group, subscription.typeUrl))
   const pendingRemovals = new Map<string, Subscriptions.PendingRemoval>()
   let count = 0
   for (const [name, each] of subscription.pendingRemovals) {
     if (++count % Steps.atOnce === 0) yield
-    const isTimed = each.due !== Number.POSITIVE_INFINITY || !isLost(protocol, subscription, set, name)
+    const isTimed = each.due !== Number.POSITIVE_INFINITY || !isLost(name)
     pendingRemovals.set(name, isTimed ? each : { resource: each.resource, since: each.since, due })
   }
   const next = Subscriptions.draft(subscription)

@@ -15,7 +15,7 @@ import * as ResourceGroups from "../resource/ResourceGroup.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
 import * as Steps from "../Steps.js"
 import type { Protocol } from "../wire/Request.js"
-import * as AskedAliases from "./AskedAliases.js"
+import { AskedAliases } from "./AskedAliases.js"
 import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
 import * as NameSet from "./NameSet.js"
@@ -68,12 +68,13 @@ export const returning = function* (
 ): Steps.Steps<Returning | undefined> {
   if (HashMap.isEmpty(newest.ttls)) return undefined
   const found = new Set<Resource>()
+  const asked = new AskedAliases(self, newest)
   let count = 0
   const see = (before: Resource | undefined) => {
     const now = before && ResourceSet.get(newest, before.name)
     if (now?.ttl === undefined || now.fingerprint !== before?.fingerprint) return
     if (ResourceSet.get(set, now.name) !== undefined) return
-    if (protocol === "StateOfTheWorld" || AskedAliases.isAsked(self, newest, now)) found.add(now)
+    if (protocol === "StateOfTheWorld" || asked.isAsked(now)) found.add(now)
   }
   for (const { resource } of self.pendingRemovals.values()) {
     see(resource)
@@ -166,16 +167,18 @@ export const due = function* (
   const { cursor, names, pendingRemovals } = self
   const wild = Subscriptions.isWild(self)
   const found: Array<Resource> = []
+  const asked = new AskedAliases(self, set)
   const isDue = (ttl: number) => periodsAt(ttl / 2, now) > periodsAt(ttl / 2, self.renewedAt)
   let count = 0
   for (const [ttl, resources] of cursor === undefined ? noneExpiring : yield* expiring(set)) {
     if (!isDue(ttl)) continue
     for (const resource of resources) {
       if (++count % Steps.atOnce === 0) yield
+      if (asked.isLong(resource)) yield* asked.prepare()
       const { name } = resource
       const isHeld = (by: string) => (wild ? cursor?.fingerprints.get(by) : names.get(by)) === resource.fingerprint
       // In state of the world nobody requests by an alias: a name equal to an alias belongs to another resource.
-      const others = wild || protocol === "StateOfTheWorld" ? [] : AskedAliases.askedAliases(self, set, resource)
+      const others = wild || protocol === "StateOfTheWorld" ? [] : asked.of(resource)
       // ★ A resource that returned before its removal was sent is still held, and nothing else renews it.
       const isBack = (by: string) => pendingRemovals.get(by)?.resource?.fingerprint === resource.fingerprint
       if ([name, ...others].some((by) => isBack(by) || isHeld(by))) found.push(resource)

@@ -50,7 +50,7 @@ export class HeldNamesDraft {
 /**
  * Records the fingerprints of sent resources under every name by which they were requested.
  *
- * @param aliasesOf incremental: {@link askedAliases}
+ * @param aliasesOf incremental: {@link AskedAliases}
  * @since 0.1.0
  */
 export const hold = function* (
@@ -63,7 +63,10 @@ export const hold = function* (
   for (const resource of resources) {
     if (++count % Steps.atOnce === 0) yield
     next.setKnown(resource.name, resource.fingerprint)
-    for (const alias of aliasesOf(resource)) next.set(alias, resource.fingerprint)
+    for (const alias of aliasesOf(resource)) {
+      if (++count % Steps.atOnce === 0) yield
+      next.set(alias, resource.fingerprint)
+    }
   }
   return next.end()
 }

@@ -13,7 +13,7 @@ import * as ResourceSet from "../resource/ResourceSet.js"
 import * as ScopeKey from "../resource/ScopeKey.js"
 import * as Steps from "../Steps.js"
 import * as Response from "../wire/Response.js"
-import * as AskedAliases from "./AskedAliases.js"
+import { AskedAliases, isOfManyHosts } from "./AskedAliases.js"
 import * as OnDemandNames from "./OnDemandNames.js"
 import { type Flush, isRemoved } from "./Flush.js"
 import * as Heartbeat from "./Heartbeat.js"
@@ -62,7 +62,11 @@ export const flushFew = (
   const variant = String(maxBytes)
   const known = alike ? SharedResponse.known(set, cursor, variant) : undefined
   if (known !== undefined) return [next, known]
-  if (changed.some((resource) => AskedAliases.askedAliases(self, set, resource).length > 0)) return undefined
+  if (names.size > 0) {
+    const asked = new AskedAliases(self, set)
+    // Whether one of many hosts was requested may take long to say.
+    if (changed.some((resource) => isOfManyHosts(self, resource) || asked.of(resource).length > 0)) return undefined
+  }
   const response = Response.make({ protocol: "Incremental", typeUrl, version: set.version, resources: changed })
   if (!ResponseParts.isSmall(response, maxBytes)) return undefined
   if (!wild) next.names = HeldNames.holdFew(names, changed)
@@ -88,11 +92,13 @@ export const flush = function* (
   const advanced = first || everything || updates
   const changed = updates ? changes.changed : []
 
+  const asked = new AskedAliases(self, set)
   const before = self.initial.size === 0 ? HeldVersions.none : yield* HeldVersions.compare(self.initial, set)
   const { included, held, lost, missing } = yield* answers(
     self,
-    advanced ? self.requested : entailed(self, set),
+    advanced ? self.requested : yield* entailed(self, set),
     set,
+    asked,
     before,
     sorted?.heldMore === true
   )
@@ -129,7 +135,15 @@ export const flush = function* (
   if (pendingRemovals.size > 0 || (advanced && changes.gone.size > 0)) {
     if (advanced) pendingRemovals = yield* PendingRemovals.leaving(pendingRemovals, self.sent, changes.gone)
     // The resources of this response are what the client has from now on.
-    const sent = new Set(resources.flatMap((each) => [each.name, ...AskedAliases.askedAliases(self, set, each)]))
+    const sent = new Set<string>()
+    let seen = 0
+    for (const resource of resources) {
+      if (asked.isLong(resource)) yield* asked.prepare()
+      for (const name of [resource.name, ...asked.of(resource)]) {
+        if (++seen % Steps.atOnce === 0) yield
+        sent.add(name)
+      }
+    }
     const isTaken = yield* ScopeKey.takenBy(
       self.typeUrl,
       pendingRemovals.size > 0 && advanced ? resources : noResources
@@ -138,7 +152,8 @@ export const flush = function* (
     let count = 0
     for (const [name, { resource }] of pendingRemovals) {
       if (++count % Steps.atOnce === 0) yield
-      if (!AskedAliases.isLost(self, set, name)) {
+      yield* asked.ready(ResourceSet.get(set, name))
+      if (!asked.isLost(name)) {
         back.push(name)
         // ★ The earlier resource of this name is not back: the name leads to another one.
         const isOther = ResourceSet.find(set, name)?.name !== name && (resource === undefined || resource.name === name)
@@ -176,7 +191,7 @@ export const flush = function* (
     if (removedNames.size % Steps.atOnce === 0) yield
   }
   for (const name of openers) removedNames.delete(name)
-  let aliases = yield* matchedAliases(self, set, resources)
+  let aliases = yield* matchedAliases(self, asked, resources)
   const later = new Set<string>()
   if (removedNames.size > 0) {
     const isLater = ({ name }: Resource) => aliases.get(name)?.some((alias) => removedNames.has(alias)) === true
@@ -193,7 +208,7 @@ export const flush = function* (
     if (later.size > 0) {
       const isNow = (resource: Resource) => !isLater(resource)
       resources = yield* Steps.filter(resources, isNow)
-      aliases = yield* matchedAliases(self, set, resources)
+      aliases = yield* matchedAliases(self, asked, resources)
     }
   }
   if (isVirtualHost) {
@@ -203,15 +218,14 @@ export const flush = function* (
     absent = Array.from(new Set([...openers, ...hosts])).filter((name) => !removedNames.has(name) && !named.has(name))
   }
   const removed = removedNames.size === 0 ? noNames : Array.from(removedNames)
-  const isFree = (resource: Resource) =>
-    AskedAliases.askedAliases(self, set, resource).every((name) => !later.has(name))
+  const isFree = (resource: Resource) => asked.of(resource).every((name) => !later.has(name))
   const heartbeats =
     ttl && self.initial.size > 0
       ? yield* Steps.filter(yield* renewed(self, set, before, held, resources), isFree)
       : noResources
 
   const next = Subscriptions.draft(self)
-  const aliasesOf = (resource: Resource) => AskedAliases.askedAliases(self, set, resource)
+  const aliasesOf = (resource: Resource) => asked.of(resource)
   if (!wild) {
     next.names =
       resources === included && areAllOwn(self, set, included)
@@ -226,8 +240,9 @@ export const flush = function* (
   // The client may hold a deferred resource under another name. If that is removed before the second response, the removal must
   // be sent.
   const kept = new HeldNames.HeldNamesDraft(next.names)
+  const heldNow = wild || later.size === 0 ? noneHeld : yield* heldByName(self)
   for (const name of wild ? [] : later) {
-    const held = heldOf(self, ResourceSet.find(set, name))
+    const held = heldNow.get(ResourceSet.find(set, name)?.name ?? "")
     if (held !== undefined) kept.set(name, held)
   }
   next.names = kept.end()
@@ -241,7 +256,7 @@ export const flush = function* (
   const isEmpty = resources.length + removed.length + absent.length + heartbeats.length === 0
   if (!self.mustReply && isEmpty) return [next, undefined, []]
 
-  const matched = heartbeats.length === 0 ? aliases : yield* matchedAliases(self, set, [...resources, ...heartbeats])
+  const matched = heartbeats.length === 0 ? aliases : yield* matchedAliases(self, asked, [...resources, ...heartbeats])
   const make = () =>
     ResponseParts.split(
       Response.make({
@@ -272,13 +287,20 @@ export const flush = function* (
   return [next, response, resources]
 }
 
-/** The fingerprint under which the client holds a resource by a requested name. */
-const heldOf = ({ cursor, names }: Subscription, resource: Resource | undefined): string | undefined => {
-  if (cursor === undefined || resource === undefined) return undefined
+const noneHeld: ReadonlyMap<string, string> = new Map()
+
+/** Resources that the client holds by a requested name, with the fingerprint of the first such name. */
+const heldByName = function* ({ cursor, names }: Subscription): Steps.Steps<ReadonlyMap<string, string>> {
+  if (cursor === undefined) return noneHeld
+  const found = new Map<string, string>()
+  let count = 0
   for (const [name, held] of names) {
-    if (held !== "" && Cursor.nameAt(cursor, name) === resource.name) return held
+    if (++count % Steps.atOnce === 0) yield
+    if (held === "") continue
+    const own = Cursor.nameAt(cursor, name)
+    if (!found.has(own)) found.set(own, held)
   }
-  return undefined
+  return found
 }
 
 /** {@link matchedAliases} of renewed resources. */
@@ -287,13 +309,14 @@ const renewedAliases = function* (
   { returning, set }: Renewal,
   resources: ReadonlyArray<Resource>
 ): Steps.Steps<ReadonlyMap<string, ReadonlyArray<string>>> {
-  if (returning === undefined) return yield* matchedAliases(self, set, resources)
+  const asked = new AskedAliases(self, set)
+  if (returning === undefined) return yield* matchedAliases(self, asked, resources)
   const back = new Set(returning.resources)
   const there = yield* Steps.filter(resources, (each) => back.has(each))
   const others = yield* Steps.filter(resources, (each) => !back.has(each))
   return new Map([
-    ...(yield* matchedAliases(self, returning.newest, there)),
-    ...(yield* matchedAliases(self, set, others))
+    ...(yield* matchedAliases(self, new AskedAliases(self, returning.newest), there)),
+    ...(yield* matchedAliases(self, asked, others))
   ])
 }
 

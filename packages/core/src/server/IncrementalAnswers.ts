@@ -9,7 +9,7 @@ import * as HeldVersions from "../resource/HeldVersions.js"
 import type { Resource } from "../resource/Resource.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
 import * as Steps from "../Steps.js"
-import * as AskedAliases from "./AskedAliases.js"
+import type { AskedAliases } from "./AskedAliases.js"
 import * as Collections from "./Collections.js"
 import { mayNotKnow, holds } from "./QuotedVersions.js"
 import type { Subscription } from "./Subscription.js"
@@ -34,7 +34,7 @@ const noAnswers: Answers = { included: [], held: [], missing: [], lost: [] }
  *
  * @since 0.1.0
  */
-export const entailed = (self: Subscription, set: ResourceSet.ResourceSet): NameSet.NameSet => {
+export const entailed = function* (self: Subscription, set: ResourceSet.ResourceSet): Steps.Steps<NameSet.NameSet> {
   const { cursor, names } = self
   let { requested } = self
   if (cursor === undefined || requested.size === 0) return requested
@@ -42,7 +42,9 @@ export const entailed = (self: Subscription, set: ResourceSet.ResourceSet): Name
   for (;;) {
     const sent = new Set(Array.from(requested, (name) => ResourceSet.find(set, name)?.name))
     const more: Array<string> = []
+    let count = 0
     for (const [name, held] of names) {
+      if (++count % Steps.atOnce === 0) yield
       const own = Cursor.nameAt(cursor, name)
       if (requested.has(name)) continue
       const now = ResourceSet.find(set, name)?.name
@@ -76,6 +78,7 @@ export const answers = function* (
   self: Subscription,
   requested: NameSet.NameSet,
   set: ResourceSet.ResourceSet,
+  asked: AskedAliases,
   before: HeldVersions.Comparison,
   heldMore: boolean
 ): Steps.Steps<Answers> {
@@ -96,15 +99,15 @@ export const answers = function* (
     const own = cursor === undefined ? name : Cursor.nameAt(cursor, name)
     // Before the first response nothing is.
     const isHeld = cursor !== undefined && (self.names.get(name) ?? "") !== ""
-    const isOwnLost = () => !requested.has(own) && AskedAliases.isLost(self, set, own)
+    if (own !== name && own !== resource?.name) yield* asked.ready(ResourceSet.get(set, own))
+    const isOwnLost = () => !requested.has(own) && asked.isLost(own)
     if (resource === undefined) {
       if (yield* Collections.isAnsweredByMembers(self, set, name)) continue
       missing.push(name)
       if (own !== name && (isHeld || ResourceSet.get(set, own) === undefined) && isOwnLost()) lost.push(own)
     }
     // Unsubscribed under a `*` that is switched off: no wildcard covers it.
-    else if (!(areSubscribed && resource.name === name) && !AskedAliases.isAsked(self, set, resource))
-      lost.push(name, resource.name)
+    else if (!(areSubscribed || self.names.has(name)) && !asked.isAsked(resource)) lost.push(name, resource.name)
     else {
       // ★ The client may hold the earlier resource of this name, which is another's alias now.
       if (isHeld && own !== resource.name && (own === name || isOwnLost())) lost.push(own)
@@ -123,16 +126,17 @@ export const answers = function* (
  * @since 0.1.0
  */
 export const matchedAliases = function* (
-  self: Subscription,
-  set: ResourceSet.ResourceSet,
+  { names }: Subscription,
+  asked: AskedAliases,
   resources: ReadonlyArray<Resource>
 ): Steps.Steps<ReadonlyMap<string, ReadonlyArray<string>>> {
   const matched = new Map<string, ReadonlyArray<string>>()
-  if (self.names.size === 0) return matched
+  if (names.size === 0) return matched
   let count = 0
   for (const resource of resources) {
     if (++count % Steps.atOnce === 0) yield
-    const aliases = AskedAliases.askedAliases(self, set, resource)
+    if (asked.isLong(resource)) yield* asked.prepare()
+    const aliases = asked.of(resource)
     if (aliases.length > 0) matched.set(resource.name, aliases)
   }
   return matched

@@ -9,7 +9,7 @@ import type * as HeldVersions from "../resource/HeldVersions.js"
 import type { Resource } from "../resource/Resource.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
 import * as Steps from "../Steps.js"
-import * as AskedAliases from "./AskedAliases.js"
+import { AskedAliases } from "./AskedAliases.js"
 import type { Sorted } from "./ReturningClient.js"
 import * as Subscriptions from "./Subscription.js"
 import type { Subscription } from "./Subscription.js"
@@ -41,6 +41,7 @@ export const quotedInVain = function* (
     const own = ResourceSet.get(set, name)
     return own !== undefined && before.isHeld(own)
   }
+  const asked = new AskedAliases(self, set)
   const mayHaveOthers = sorted?.mayHaveOthers ?? (!wild && isSome(self.names.keys(), (name) => !isQuotedItself(name)))
   let count = 0
   for (const [name, version] of before.others) {
@@ -56,7 +57,8 @@ export const quotedInVain = function* (
         : !wild && !mayHaveOthers
       if (isDone) continue
     }
-    if (resource === undefined || (mayHaveOthers && !AskedAliases.isAsked(self, set, resource))) gone.push(name)
+    if (mayHaveOthers) yield* asked.ready(resource)
+    if (resource === undefined || (mayHaveOthers && !asked.isAsked(resource))) gone.push(name)
     // ★ A removed resource may have left its own name to another one as an alias. Only the log shows that the client holds the
     // other one by a requested alias; after a restart there is none.
     else if (resource.name !== name && !isQuoted(before, name, resource)) {
@@ -64,8 +66,11 @@ export const quotedInVain = function* (
     }
   }
   if (mayHaveOthers) {
-    const isUnasked = (resource: Resource) => !AskedAliases.isAsked(self, set, resource)
-    for (const resource of yield* Steps.filter(yield* before.held(), isUnasked)) gone.push(resource.name)
+    for (const resource of yield* before.held()) {
+      if (asked.isLong(resource)) yield* asked.prepare()
+      if (!asked.isAsked(resource)) gone.push(resource.name)
+      if (++count % Steps.atOnce === 0) yield
+    }
   }
   return gone
 }

@@ -14,7 +14,7 @@ import * as Steps from "../Steps.js"
 import { equals } from "../wire/ReceivedResource.js"
 import type { RemovedVariant, Response } from "../wire/Response.js"
 import * as Responses from "../wire/Response.js"
-import * as AskedAliases from "./AskedAliases.js"
+import { AskedAliases } from "./AskedAliases.js"
 import type { NamesChange } from "./NamesChange.js"
 import type { Draft } from "./StreamState.js"
 import type { Subscription } from "./Subscription.js"
@@ -40,8 +40,8 @@ export const forget = function* (self: Draft, after: Subscription, { dropped }: 
   if (dropped.length === 0 || HashMap.isEmpty(self.variants) || Subscriptions.isWild(after)) return
   const { cursor, typeUrl } = after
   const set = ResourceGroups.set(self.group ?? ResourceGroups.empty, typeUrl)
-  const isGone = (name: string): boolean =>
-    !Subscriptions.hasName(after, name) && !AskedAliases.isServed(after, set, name)
+  const asked = new AskedAliases(after, set)
+  const isGone = (name: string): boolean => !Subscriptions.hasName(after, name) && !asked.isServed(name)
   const prefix = keyOf(typeUrl, "")
   const names = new Set<string>()
   let count = 0

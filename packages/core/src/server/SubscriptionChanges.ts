@@ -8,7 +8,7 @@ import * as Difference from "../resource/Difference.js"
 import type { Resource } from "../resource/Resource.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
 import * as Steps from "../Steps.js"
-import { isServed } from "./AskedAliases.js"
+import { AskedAliases } from "./AskedAliases.js"
 import { type Subscription, isWild, noList } from "./Subscription.js"
 
 /**
@@ -46,6 +46,8 @@ class ChangesByName {
   private gone: Map<string, Resource | undefined> | undefined
   private returned: Array<string> | undefined
   private superseded: Set<string> | undefined
+  /** Resources that requested names led to. If the client should still have one of them, it is neither gone nor superseded. */
+  private others: Set<string> | undefined
 
   constructor(
     private readonly self: Subscription,
@@ -67,10 +69,15 @@ class ChangesByName {
       const before = difference.removed.get(own)
       this.gone ??= new Map()
       this.gone.set(name, before)
-      if (own !== name && !isServed(self, set, own)) this.gone.set(own, before)
+      if (own === name) return
+      this.gone.set(own, before)
+      ;(this.others ??= new Set()).add(own)
       return
     }
-    if (held !== "" && own !== now.name && !isServed(self, set, own)) (this.superseded ??= new Set()).add(own)
+    if (held !== "" && own !== now.name) {
+      ;(this.superseded ??= new Set()).add(own)
+      ;(this.others ??= new Set()).add(own)
+    }
     if (now.fingerprint === held) return
     if (isBack(self, name, now)) (this.returned ??= []).push(name)
     else (this.changed ??= new Map()).set(now.name, now)
@@ -82,6 +89,7 @@ class ChangesByName {
   }
 
   end(): Changes {
+    if (this.others !== undefined) Steps.toEnd(this.settle(this.others))
     const { changed, gone, returned, superseded } = this
     return {
       changed: changed === undefined ? noChanges.changed : Array.from(changed.values()),
@@ -89,6 +97,26 @@ class ChangesByName {
       returned: returned ?? noChanges.returned,
       superseded: superseded ?? noneSuperseded
     }
+  }
+
+  /** {@link end} in steps. */
+  *inSteps(): Steps.Steps<Changes> {
+    if (this.others !== undefined) yield* this.settle(this.others)
+    return this.end()
+  }
+
+  /** ★ Thousands of names may have led to one resource: whether it is still served is looked up once. */
+  private *settle(others: ReadonlySet<string>): Steps.Steps<void> {
+    const asked = new AskedAliases(this.self, this.set)
+    let count = 0
+    for (const own of others) {
+      if (++count % Steps.atOnce === 0) yield
+      yield* asked.ready(ResourceSet.get(this.set, own))
+      if (!asked.isServed(own)) continue
+      this.gone?.delete(own)
+      this.superseded?.delete(own)
+    }
+    this.others = undefined
   }
 }
 
@@ -149,7 +177,7 @@ export const changesInSteps = function* (
   if (!isWild(self)) {
     const byName = new ChangesByName(self, cursor, set, difference, incremental)
     yield* seeNames(self, difference, (name, held) => byName.see(name, held))
-    return byName.end()
+    return yield* byName.inSteps()
   }
   const { removed, replaced } = difference
   let { changed } = difference
@@ -210,7 +238,7 @@ const changesOfNames = function* (
   const difference = yield* Difference.ofNames(set, cursor, self.names)
   const byName = new ChangesByName(self, cursor, set, difference, incremental)
   yield* seeConcerned(self, difference, (name, held) => byName.see(name, held))
-  return byName.end()
+  return yield* byName.inSteps()
 }
 
 /**
