@@ -4651,15 +4651,15 @@ const server = [
     fault: "LEDS: endpoints are sent again with any change of their assignment",
     file: "server/LedsAfterEds.ts",
     by: "packages/core/test/traces.test.ts",
-    line: "if (!requested.has(name)) continue",
-    becomes: ""
+    line: "if (!same.includes(glob)) again.push(glob)",
+    becomes: "again.push(glob)"
   },
   {
     fault: "LEDS: with an assignment that is sent again, those of others are, too",
     file: "server/LedsAfterEds.ts",
     by: "packages/core/test/traces.test.ts",
-    line: "if (globs.has(glob)) again.push(glob)",
-    becomes: "again.push(...globs)"
+    line: ".filter((glob) => globs.has(glob))",
+    becomes: ".filter((glob) => globs.has(glob)).concat(Array.from(globs))"
   },
   {
     fault: "LEDS: an endpoint that a returning client quotes is not sent with its assignment",
@@ -11359,6 +11359,13 @@ const server = [
     line: "return this.#led === undefined && isOfManyHosts(this.self, resource)",
     becomes: "return isOfManyHosts(this.self, resource)",
     by: "packages/core/test/LargeRequest.test.ts"
+  },
+  {
+    fault: "the members of a collection of another cluster, which an assignment begins to name, are not sent",
+    file: "packages/core/src/server/LedsAfterEds.ts",
+    line: "for (const glob of subscribed) if (!same.includes(glob)) again.push(glob)",
+    becomes: "for (const glob of subscribed) if (requested.has(name)) again.push(glob)",
+    by: "packages/core/test/traces.test.ts"
   }
 ]
 
