@@ -192,7 +192,7 @@ export const removing = function* (
 }
 
 /**
- * A response that tells errors, without the removals of names that the client keeps: in all its parts, which may be more than before, so
+ * A response that tells errors, and does not take away the names that the client keeps: in all its parts, which may be more than before, so
  * that each has at most `maxBytes` bytes.
  *
  * @since 0.1.0
@@ -206,10 +206,11 @@ export const telling = function* (
   const parts: Array<Response> = []
   for (let part: Response | undefined = response; part !== undefined; part = part.next) {
     const removed = yield* Steps.filter(part.removed, (name) => !kept.has(name))
-    parts.push({ ...part, removed, next: undefined })
+    const absent = yield* Steps.filter(part.absent, (name) => !kept.has(name))
+    parts.push({ ...part, removed, absent, next: undefined })
   }
   const left = parts.filter((part) => !isEmpty(part))
-  const [first = { ...response, removed: noNames, next: undefined }, ...rest] = left
+  const [first = { ...response, removed: noNames, absent: noNames, next: undefined }, ...rest] = left
   const told = yield* split({ ...first, errors }, maxBytes)
   return [told, ...rest].reduceRight((next, each) => followed(each, next))
 }

@@ -4,7 +4,10 @@
  *
  * NOT_FOUND and PERMISSION_DENIED take the resource away from a client that has it: they go out with its removal, so what refers to it
  * goes first. With any other error a client keeps what it has: the resource is not removed, also if the client requests it again, or
- * returns with it.
+ * returns with it. A virtual host that the client requested by one of its hosts is kept, too, and the error told of that name.
+ *
+ * ★ That a host is missing is an answer of its own (VHDS), which Envoy needs. A client does not accept one name in both, so the error
+ * follows in the next response.
  *
  * @see https://github.com/cncf/xds/blob/main/proposals/TP3-xds-error-propagation.md "Protocol Behavior"
  * @since 0.1.0
@@ -13,13 +16,14 @@ import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
 import * as Collection from "../protocol/Collection.js"
 import * as StatusCode from "../protocol/StatusCode.js"
+import * as Cursor from "../resource/Cursor.js"
 import * as HeldVersions from "../resource/HeldVersions.js"
 import type { Resource } from "../resource/Resource.js"
 import type { ResourceGroup } from "../resource/ResourceGroup.js"
 import * as ResourceGroups from "../resource/ResourceGroup.js"
 import * as ResourceSet from "../resource/ResourceSet.js"
 import * as Steps from "../Steps.js"
-import type { Response } from "../wire/Response.js"
+import type { NamedError, Response } from "../wire/Response.js"
 import * as OnDemandNames from "./OnDemandNames.js"
 import * as ResponseParts from "./ResponseParts.js"
 import type { Draft, ServerStream } from "./StreamState.js"
@@ -27,6 +31,7 @@ import { put } from "./StreamState.js"
 import type { Subscription } from "./Subscription.js"
 import * as Subscriptions from "./Subscription.js"
 import * as NameSet from "./NameSet.js"
+import * as NameTables from "./NameTable.js"
 import type { NameTable } from "./NameTable.js"
 
 /**
@@ -37,6 +42,8 @@ import type { NameTable } from "./NameTable.js"
 export const none: ServerStream["errors"] = new Map()
 
 const noErrors = HashMap.empty<string, Resource>()
+
+const noneKept = NameTables.empty<string>()
 
 /** Most errors in one response. */
 const maxErrors = 256
@@ -107,26 +114,27 @@ export const owe = (self: Draft, group: ResourceGroup): boolean => {
     const { errors, isAnyWaiting } = due(self, subscription, subscription.requested, set)
     const next = Subscriptions.draft(subscription)
     if (errors.length > 0) next.mustReply = true
-    const before = told?.kept ?? NameSet.empty
-    const over: Array<string> = []
+    const kept = new NameTables.NameTableDraft(told?.kept ?? noneKept)
     const lost: Array<string> = []
     const left = HashMap.filter(told?.errors ?? noErrors, (_, name) => {
       return isWanted(names, subscription, name) && ResourceSet.get(set, name)?.error !== undefined
     })
-    for (const name of before) {
+    const seen = ResourceGroups.set(group, typeUrl)
+    for (const [name, own] of told?.kept ?? noneKept) {
       const isAsked = Subscriptions.isWild(subscription) || isWanted(names, subscription, name)
-      if (isAsked && isKeepable(ResourceSet.get(set, name))) continue
+      const isElsewhere = name !== own && ResourceSet.find(seen, name) !== undefined
+      if (isAsked && !isElsewhere && isKeepable(ResourceSet.get(set, own))) continue
       // ★ It is not there, and no error that lets the client keep it: only now does the client lose it, with the answer.
-      const isGone = ResourceSet.get(ResourceGroups.set(group, typeUrl), name) === undefined
-      if (isAsked && isGone) lost.push(name)
-      else over.push(name)
+      const isGone = ResourceSet.get(seen, own) === undefined
+      if (isAsked && isGone && !isElsewhere) lost.push(name)
+      else kept.delete(name)
+      if (isAsked && isGone && name !== own) lost.push(own)
     }
     next.requested = NameSet.addAll(next.requested, lost)
-    const kept = NameSet.removeAll(before, over)
     const isChanged = next.mustReply !== subscription.mustReply || next.requested !== subscription.requested
     if (isChanged) self.subscriptions = put(self.subscriptions, next)
     isOwed ||= isChanged
-    const rest = { set, names, errors: left, kept, isAnyWaiting: isAnyWaiting || errors.length > 0 }
+    const rest = { set, names, errors: left, kept: kept.end(), isAnyWaiting: isAnyWaiting || errors.length > 0 }
     self.errors = new Map(self.errors).set(typeUrl, rest)
   }
   return isOwed
@@ -149,6 +157,10 @@ const quoted = function* (
   return found.map(({ name }) => name)
 }
 
+/** The name of the resource that the client has under a name. */
+const ownNameOf = ({ cursor, pendingRemovals }: Subscription, name: string): string =>
+  pendingRemovals.get(name)?.resource?.name ?? (cursor === undefined ? name : Cursor.nameAt(cursor, name))
+
 /**
  * The response with the errors that it tells, and without the removals of what the client keeps. Both are noted.
  *
@@ -169,25 +181,47 @@ export const telling = function* (
   if (told === undefined || self.group === undefined) return response
   const set = setOf(self.group, typeUrl)
   const { errors, isAnyWaiting } = due(self, after, before.requested, set)
-  const held = NameSet.addAll(told.kept, yield* quoted(before, self.group, set))
+  const held = new NameTables.NameTableDraft(told.kept)
+  for (const name of yield* quoted(before, self.group, set)) held.set(name, name)
+  const ownOf = (name: string): string => held.get(name) ?? ownNameOf(before, name)
   const isKept = (name: string): boolean =>
-    isKeepable(ResourceSet.get(set, name)) &&
+    isKeepable(ResourceSet.get(set, ownOf(name))) &&
     // ★ A client may request again what it holds, as after a reconnect. Only to one that does not hold it is it missing.
     (!before.requested.has(name) || held.has(name) || OnDemandNames.isHeld(before, name))
   const kept = new Set<string>()
+  const missing = new Set<string>()
   for (let part: Response | undefined = response; part !== undefined; part = part.next) {
     for (const name of yield* Steps.filter(part.removed, isKept)) kept.add(name)
+    for (const name of part.absent) (isKept(name) ? kept : missing).add(name)
   }
+  const named: Array<NamedError> = []
+  const toldNow: Array<readonly [string, Resource]> = []
+  for (const resource of errors) {
+    const { error, name } = resource
+    if (error === undefined || missing.has(name)) continue
+    named.push({ name, error })
+    toldNow.push([name, resource])
+  }
+  const names = Subscriptions.askedNames(after)
+  for (const name of kept) {
+    const own = ownOf(name)
+    held.set(name, own)
+    const error = ResourceSet.get(set, own)?.error
+    if (own !== name && error !== undefined && isWanted(names, after, name)) named.push({ name, error })
+  }
+  const keptNow = held.end()
   // What is not to be kept any more is requested until it is answered, see `owe`.
-  const isLeft = (name: string): boolean => isKeepable(ResourceSet.get(set, name)) || after.requested.has(name)
+  const isOver = ([name, own]: readonly [string, string]): boolean =>
+    !isKeepable(ResourceSet.get(set, own)) && !after.requested.has(name)
+  const left = new NameTables.NameTableDraft(keptNow)
+  for (const [name] of Array.from(keptNow).filter(isOver)) left.delete(name)
   self.errors = new Map(self.errors).set(typeUrl, {
     ...told,
-    errors: HashMap.union(told.errors, HashMap.fromIterable(errors.map((each) => [each.name, each] as const))),
-    kept: NameSet.filter(NameSet.addAll(held, kept), isLeft),
-    isAnyWaiting
+    errors: HashMap.union(HashMap.removeMany(told.errors, missing), HashMap.fromIterable(toldNow)),
+    kept: left.end(),
+    isAnyWaiting: isAnyWaiting || toldNow.length < errors.length
   })
   // Streams share a response, with its body.
-  if (errors.length + kept.size === 0) return response
-  const named = errors.flatMap(({ error, name }) => (error === undefined ? [] : [{ name, error }]))
+  if (named.length + kept.size === 0) return response
   return yield* ResponseParts.telling(response, named, kept, maxBytes)
 }

@@ -117,8 +117,8 @@ interface ToldErrors {
   readonly isAnyWaiting: boolean
   /** Name → the error that was told. */
   readonly errors: HashMap.HashMap<string, Resource>
-  /** Those of them in whose place the client kept a resource. */
-  readonly kept: NameSet.NameSet
+  /** The names under which the client kept a resource in whose place one of them is → the resource's own name. */
+  readonly kept: NameTable<string>
 }
 
 /** The remaining parts of a split response. */

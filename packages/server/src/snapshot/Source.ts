@@ -138,6 +138,8 @@ export const virtualHost = (
 /**
  * An error in the place of a resource: clients that ask for the name are told it in `resource_errors` (TP3). With `NOT_FOUND` and
  * `PERMISSION_DENIED` they may drop what they have, with any other code they keep it. Clients that know no such errors see no resource.
+ * One of a virtual host has its resource's name, `<route configuration>/<virtual host name>`. It is told of each of its hosts that a
+ * client has; a client that asks for another one is answered that there is none.
  *
  * @example
  * import { ResourceType } from "@effect-xds/proto"

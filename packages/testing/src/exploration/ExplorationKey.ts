@@ -216,7 +216,7 @@ export const ofServer = (self: ServerStream, now: number): string =>
       .join(";"),
     errors: Array.from(self.errors, ([typeUrl, told]) => {
       const errors = pairs(HashMap.map(told.errors, ({ fingerprint }) => fingerprint))
-      return `${typeUrl} ${errors} ${sorted(told.kept)} ${told.isAnyWaiting}`
+      return `${typeUrl} ${errors} ${pairs(told.kept)} ${told.isAnyWaiting}`
     }).join("|"),
     subscriptions: self.subscriptions
       .map((each) => {
