@@ -4785,8 +4785,8 @@ const server = [
   {
     fault: "collections: in the order in which a client wrote the parameters",
     file: "server/StreamRequest.ts",
-    line: "const request = Collections.canonical(given)",
-    becomes: "const request = given"
+    line: "let request = Collections.canonical(given)",
+    becomes: "let request = given"
   },
   {
     fault: "collections: removed members are remembered without end",
@@ -5671,7 +5671,7 @@ const server = [
   {
     fault: "any number of names may have one hash",
     file: "server/NameCollisions.ts",
-    line: "      if (others.size > most) return true\n",
+    line: "else if (!others.has(name)) found.add(name)\n",
     becomes: "",
     by: "packages/core/test/LargeRequest.test.ts"
   },
@@ -11395,6 +11395,27 @@ const server = [
     line: "      if (isAsked && isGone && name !== own) lost.push(own)\n",
     becomes: "",
     by: "packages/core/test/traces.test.ts"
+  },
+  {
+    fault: "VHDS: hosts that a stranger made to have one hash end the stream",
+    file: "packages/core/src/server/StreamRequest.ts",
+    line: 'request._tag === "Incremental" && ResourceType.isOf(typeUrl, ResourceType.VirtualHost)',
+    becomes: 'request._tag === "Incremental" && typeUrl === ""',
+    by: "packages/core/test/LargeRequest.test.ts"
+  },
+  {
+    fault: "VHDS: a host that the group has is refused because strangers made others with its hash",
+    file: "packages/core/src/server/StreamRequest.ts",
+    line: "return NameCollisions.surplus(names, undefined, (name) => ResourceSet.isOwned(set, name))",
+    becomes: "return NameCollisions.surplus(names)",
+    by: "packages/core/test/LargeRequest.test.ts"
+  },
+  {
+    fault: "VHDS: hosts that are too many of one hash are answered again with each response",
+    file: "packages/core/src/server/Sending.ts",
+    line: "if (refused.length > 0) next.refused = Subscriptions.noList",
+    becomes: "",
+    by: "packages/core/test/LargeRequest.test.ts"
   }
 ]
 

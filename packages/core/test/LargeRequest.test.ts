@@ -543,6 +543,66 @@ describe("★ names that are made to have one hash", () => {
   })
 })
 
+describe("★ hosts that strangers made to have one hash", () => {
+  const { typeUrl: hosts } = ResourceType.VirtualHost
+  const names = CollidingNames.ofOneHash(400).map((name) => `r/${name}`)
+  const asking = (resourceNamesSubscribe: ReadonlyArray<string>) =>
+    Request.incremental({ typeUrl: hosts, resourceNamesSubscribe })
+  const served = names.slice(-2)
+  const group = Either.getOrThrow(
+    ResourceGroup.replace(ResourceGroup.empty, [
+      toResource({ typeUrl: hosts, name: served[0] ?? "", aliases: served.slice(1), content: 1 }),
+      toResource({ typeUrl: hosts, name: "r/honest.test", content: 1 })
+    ])
+  )
+  const driver = () => {
+    const made = new Driver({ protocol: "Incremental", typeUrl: undefined, wildcardOff: new Set([hosts]) })
+    made.step({ _tag: "Changed", group })
+    return made
+  }
+  const sizeOf = ({ stream }: Driver) => stream.subscriptions[0]?.names.size
+  const told = ({ sent }: Driver) => {
+    const responses = sent.splice(0).map(({ response }) => response)
+    return {
+      found: responses.flatMap(({ resources }) => resources.map(({ name }) => name)),
+      absent: new Set(responses.flatMap(({ absent }) => absent))
+    }
+  }
+
+  it("are many of one hash", () => assert.strictEqual(new Set(names.map(Hash.string)).size, 1))
+
+  it("in one request, as after a reconnect: those that are too many are missing, what is served is found", () => {
+    const made = driver()
+    made.request(asking([...names, "r/honest.test"]))
+    assert.strictEqual(sizeOf(made), 64 + 2 + 1)
+    const { absent, found } = told(made)
+    assert.sameMembers(found, [served[0], "r/honest.test"])
+    assert.strictEqual(absent.size, 398)
+  })
+
+  it("in one request after the other: the stream goes on, and no more are remembered than are looked for", () => {
+    const made = driver()
+    const absent = new Set<string>()
+    for (const name of names.slice(0, -2)) {
+      made.request(asking([name]))
+      for (const each of told(made).absent) absent.add(each)
+      assert.isAtMost(sizeOf(made) ?? 0, 64 + 257)
+    }
+    assert.strictEqual(absent.size, 398)
+    assert.isFalse(made.stream.ended)
+    made.request(asking([...served, "r/honest.test"]))
+    assert.sameMembers(told(made).found, [served[0], "r/honest.test"])
+    assert.lengthOf(made.stream.subscriptions[0]?.refused ?? names, 0)
+    assert.strictEqual(made.stream.subscriptions[0]?.sentOpeners.size, 0)
+  })
+
+  it("no more of them are answered than one response answers", () => {
+    const made = new Driver({ protocol: "Incremental", typeUrl: undefined, namesPerResponse: 100 })
+    made.request(asking(names))
+    assert.strictEqual(told(made).absent.size, 64 + 100)
+  })
+})
+
 describe("a request that is made to be read for long", () => {
   const field = (number: number, bytes: Uint8Array): Uint8Array => Wire.fieldOf(number, bytes)
   const many = (count: number) => new Uint8Array(2 * count).fill(0).map((_, at) => (at % 2 === 0 ? 0x7a : 0))

@@ -2,6 +2,10 @@
  * Hash collisions of names. The maps of a stream search names of equal hash one by one, and the hash has no secret: a client
  * can choose 100 000 names with one hash, and a request with them would take minutes.
  *
+ * ★ The names of virtual hosts are not the client's choice, but that of whoever sends it requests (VHDS). So they do not end the
+ * stream, which has all the rest, too: what is too much of them is answered as missing, and not remembered. The names that the group
+ * has are always served.
+ *
  * @since 0.1.0
  */
 import * as Hash from "effect/Hash"
@@ -27,6 +31,22 @@ export const few = 256
  * @since 0.1.0
  */
 export const areMany = function* (names: Iterable<string>): Steps<boolean> {
+  return (yield* surplus(names, 1)).size > 0
+}
+
+/**
+ * The names that are too many: different ones with the hash of {@link most} names before them.
+ *
+ * @param enough how many are searched for
+ * @param isServed whether a name does not count
+ * @since 0.1.0
+ */
+export const surplus = function* (
+  names: Iterable<string>,
+  enough = Number.POSITIVE_INFINITY,
+  isServed?: (name: string) => boolean
+): Steps<ReadonlySet<string>> {
+  const found = new Set<string>()
   const first = new Map<number, string>()
   const alike = new Map<number, Set<string>>()
   let count = 0
@@ -35,11 +55,12 @@ export const areMany = function* (names: Iterable<string>): Steps<boolean> {
     const hash = Hash.string(name)
     const known = first.get(hash)
     if (known === undefined) first.set(hash, name)
-    else if (known !== name) {
+    else if (known !== name && isServed?.(name) !== true) {
       const others = alike.get(hash) ?? new Set([known])
-      alike.set(hash, others.add(name))
-      if (others.size > most) return true
+      if (others.size < most) alike.set(hash, others.add(name))
+      else if (!others.has(name)) found.add(name)
+      if (found.size >= enough) return found
     }
   }
-  return false
+  return found
 }

@@ -181,6 +181,7 @@ const take = function* (self: Draft, selection: Selection, now: number): Steps.S
     : undefined
   const returning = Subscriptions.withInitial(subscription, returned?.versions ?? subscription.initial)
   const { changes, deferred, openers, set } = due
+  const { refused } = subscription
   const removals = typeof selection.removals === "object" && selection.removals.size === 0 ? "none" : selection.removals
   const isRenewal = ttl && updates && now >= due.renewAt
   const overdue = isRenewal ? yield* Heartbeat.due(subscription, set, due.returning, protocol, now) : []
@@ -195,7 +196,7 @@ const take = function* (self: Draft, selection: Selection, now: number): Steps.S
   const rest = parts === undefined ? Subscriptions.noNameSet : parts[1]
   const flushed = yield* protocol === "StateOfTheWorld"
     ? StateOfTheWorld.flush(part, input)
-    : Incremental.flush(part, input, openers, returned)
+    : Incremental.flush(part, input, refused.length === 0 ? openers : [...openers, ...refused], returned)
   const next = flushed[0]
   const answer = flushed[1]
   const fresh = flushed[2]
@@ -213,6 +214,7 @@ const take = function* (self: Draft, selection: Selection, now: number): Steps.S
     next.initial = returning.initial
     next.resendEvenIfHeld = subscription.resendEvenIfHeld
   }
+  if (refused.length > 0) next.refused = Subscriptions.noList
   if (openers.length > 0) next.sentOpeners = NameSet.addAll(next.sentOpeners, openers)
   const maxBytes = isWhole ? never : maxResponseBytes
   const made = whole && (yield* SentErrors.telling(self, subscription, next, whole, maxBytes))

@@ -4,8 +4,10 @@
  * @since 0.1.0
  */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as ResourceGroups from "../resource/ResourceGroup.js"
+import * as ResourceSet from "../resource/ResourceSet.js"
 import * as Steps from "../Steps.js"
-import type { Request } from "../wire/Request.js"
+import type { IncrementalRequest, Request } from "../wire/Request.js"
 import * as Acknowledgement from "./Acknowledgement.js"
 import * as ApiVersion from "./ApiVersion.js"
 import * as OnDemandNames from "./OnDemandNames.js"
@@ -13,6 +15,8 @@ import * as Collections from "./Collections.js"
 import * as IncrementalNames from "./IncrementalNames.js"
 import * as NameCollisions from "./NameCollisions.js"
 import * as NamesChange from "./NamesChange.js"
+import * as PendingRemovals from "./PendingRemovals.js"
+import * as RequestedNames from "./RequestedNames.js"
 import * as Round from "./Round.js"
 import { flush, isIdle } from "./Sending.js"
 import * as SentVariants from "./SentVariants.js"
@@ -121,10 +125,11 @@ export const hear = (self: ServerStream, request: Request, now: number): Heard |
  */
 export const onRequest = function* (self: ServerStream, given: Request, now: number): Steps.Steps<Step> {
   const { options } = self
-  const request = Collections.canonical(given)
+  let request = Collections.canonical(given)
   const heard = hear(self, request, now)
   if (!isHeard(heard)) return heard
-  const { known, outputs, replied, round, typeUrl } = heard
+  const { known, outputs, round, typeUrl } = heard
+  let { replied } = heard
   const first = known === undefined
   const lists =
     request._tag === "StateOfTheWorld"
@@ -139,7 +144,16 @@ export const onRequest = function* (self: ServerStream, given: Request, now: num
       const message = `a name of ${typeUrl} has ${long.length} characters; at most ${options.maxNameLength} are allowed`
       return violate(self, "NameTooLong", message)
     }
-    if (names.length > NameCollisions.few && (yield* NameCollisions.areMany(names))) return collide(self, typeUrl)
+    if (names.length <= NameCollisions.few || areOfStrangers(request, typeUrl)) continue
+    if (yield* NameCollisions.areMany(names)) return collide(self, typeUrl)
+  }
+  if (areOfStrangers(request, typeUrl) && request.resourceNamesSubscribe.length > NameCollisions.few) {
+    const surplus = yield* surplusOf(self, typeUrl, request.resourceNamesSubscribe)
+    if (surplus.size > 0) {
+      const isTaken = (name: string) => !surplus.has(name)
+      request = { ...request, resourceNamesSubscribe: yield* Steps.filter(request.resourceNamesSubscribe, isTaken) }
+      replied = refusing(replied, surplus, options)
+    }
   }
   const asked =
     request._tag === "StateOfTheWorld"
@@ -162,6 +176,35 @@ const collide = (self: ServerStream, typeUrl: string): Step =>
     "NamesCollide",
     `more than ${NameCollisions.most} names of ${typeUrl} have one hash: they were made for that`
   )
+
+/** Whether whoever sends requests to the client chooses the names in its request: the hosts of VHDS. */
+const areOfStrangers = (request: Request, typeUrl: string): request is IncrementalRequest =>
+  request._tag === "Incremental" && ResourceType.isOf(typeUrl, ResourceType.VirtualHost)
+
+const surplusOf = (
+  { group }: ServerStream,
+  typeUrl: string,
+  names: Iterable<string>
+): Steps.Steps<ReadonlySet<string>> => {
+  const set = ResourceGroups.set(group ?? ResourceGroups.empty, typeUrl)
+  return NameCollisions.surplus(names, undefined, (name) => ResourceSet.isOwned(set, name))
+}
+
+/** The subscription that answers these names as missing: not more of them than one response answers. */
+const refusing = (self: Subscription, surplus: ReadonlySet<string>, { namesPerResponse }: Options): Subscription => {
+  const next = Subscriptions.draft(self)
+  next.refused = Array.from(new Set([...self.refused, ...surplus])).slice(0, namesPerResponse)
+  next.mustReply = true
+  return next
+}
+
+/** The subscription without names, which are answered as missing. */
+const withoutSurplus = (self: Subscription, surplus: ReadonlySet<string>, options: Options): Subscription => {
+  const next = Subscriptions.draft(refusing(self, surplus, options))
+  RequestedNames.removeNames(next, Array.from(surplus))
+  next.pendingRemovals = PendingRemovals.without(next.pendingRemovals, surplus)
+  return next
+}
 
 /** All names are checked for collisions again when one in this many is new. */
 const namesPerNew = 32
@@ -200,21 +243,29 @@ const onSubscription = function* (
   self: ServerStream,
   request: Request,
   known: Subscription | undefined,
-  asked: Subscription,
+  given: Subscription,
   heard: ReadonlyArray<Output>,
   now: number
 ): Steps.Steps<Step> {
   const { options } = self
-  const { typeUrl } = asked
+  const { typeUrl } = given
   const outputs = Array.from(heard)
   const first = known === undefined
-  const listed = Subscriptions.askedNames(asked)
-  const names = listed.size
+  let asked = given
+  let listed = Subscriptions.askedNames(asked)
+  let names = listed.size
   if (names > options.maxNames) return violate(self, "TooManyNames", tooManyNames(names, typeUrl, options))
   // In state of the world all names come from this request, and are checked.
   const isMore = names - asked.namesChecked > Math.max(NameCollisions.few, names / namesPerNew)
   const isCounted = isMore && options.protocol === "Incremental"
-  if (isCounted && (yield* NameCollisions.areMany(listed.keys()))) return collide(self, typeUrl)
+  if (isCounted && areOfStrangers(request, typeUrl)) {
+    const surplus = yield* surplusOf(self, typeUrl, listed.keys())
+    if (surplus.size > 0) {
+      asked = withoutSurplus(asked, surplus, options)
+      listed = Subscriptions.askedNames(asked)
+      names = listed.size
+    }
+  } else if (isCounted && (yield* NameCollisions.areMany(listed.keys()))) return collide(self, typeUrl)
   if (first || asked.wildcard !== known.wildcard || listed !== Subscriptions.askedNames(known)) {
     outputs.push({ _tag: "Subscribed", typeUrl, wildcard: asked.wildcard !== "none", names })
   }

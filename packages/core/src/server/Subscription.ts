@@ -141,6 +141,8 @@ export interface Subscription {
   /** VHDS without a wildcard: the openers that were sent, and the cursor of the route configurations that they are for. */
   readonly sentOpeners: NameSet.NameSet
   readonly sentOpenersCursor: Cursor.Cursor | undefined
+  /** VHDS: names that the next response answers as missing, and that are not subscribed; see `NameCollisions`. */
+  readonly refused: ReadonlyArray<string>
   /** Time of the last TTL renewal, in milliseconds. */
   readonly renewedAt: number
   /**
@@ -259,6 +261,7 @@ export const make = (typeUrl: string, wildcardEnabled: boolean): Subscription =>
     pendingRemovals: noPendingRemovals,
     sentOpeners: noNameSet,
     sentOpenersCursor: undefined,
+    refused: noList,
     renewedAt: Number.NEGATIVE_INFINITY,
     mayBeLost: noNameSet,
     sent: undefined,
@@ -304,6 +307,7 @@ export const draft = (self: Subscription): Draft => ({
   pendingRemovals: self.pendingRemovals,
   sentOpeners: self.sentOpeners,
   sentOpenersCursor: self.sentOpenersCursor,
+  refused: self.refused,
   renewedAt: self.renewedAt,
   mayBeLost: self.mayBeLost,
   sent: self.sent,

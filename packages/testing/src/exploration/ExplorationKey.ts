@@ -136,6 +136,7 @@ const ofSubscription = (
     ),
     sentOpeners: sorted(self.sentOpeners),
     sentOpenersCursor: self.sentOpenersCursor === undefined,
+    refused: sorted(self.refused),
     renewedAt: ofRenewal(self, set, now),
     mayBeLost: sorted(self.mayBeLost),
     sent: age(self.sent?.nonce ?? "", last),
