@@ -1,8 +1,10 @@
 import { create, toBinary } from "@bufbuild/protobuf"
 import * as Request from "@effect-xds/core/wire/Request"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
+import { ResourceType } from "@effect-xds/proto"
+import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import type { ServerEvent } from "@effect-xds/server"
-import { SnapshotStore, XdsServer, XdsServerMetrics } from "@effect-xds/server"
+import { Snapshot, SnapshotStore, XdsServer, XdsServerMetrics } from "@effect-xds/server"
 import { MemoryClient } from "@effect-xds/testing"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Metric, Scope, Stream, SubscriptionRef, TestClock } from "effect"
@@ -97,6 +99,32 @@ describe("the answer for a name that the hook is called for", () => {
       yield* pass("20 millis")
       expect((yield* client.receive).removed).toEqual(["never"])
     }).pipe(Effect.provide(setup({ onMissing, missingWait: "100 millis" })))
+  })
+
+  it.effect("★ comes at once for what the group has, but not for this client: the hook has nothing to make", () => {
+    const { asked, onMissing } = noting(() => Effect.never)
+    const typeUrl = ResourceType.VirtualHost.typeUrl
+    const error = { code: 7, message: "not for you" }
+    return Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      const constraints = { _tag: "Value", key: "env", value: "prod" } as const
+      yield* store.set("edge", {
+        clusters: [
+          Snapshot.resource(create(ClusterSchema, { name: "variant" }), { constraints }),
+          Snapshot.unavailable({ typeUrl: CDS, name: "error" }, error)
+        ],
+        virtualHosts: [Snapshot.unavailable({ typeUrl, name: "routes/host" }, error)]
+      })
+      const client = yield* MemoryClient.open()
+      client.send(subscribe("variant", "error"))
+      client.send(Request.incremental({ typeUrl, resourceNamesSubscribe: ["routes/host"] }))
+      yield* settled
+      // The error of a missing host is told after the answer.
+      expect(client.unread()).toBe(3)
+      const answers = [yield* client.receive, yield* client.receive].map(({ names, removed }) => [...names, ...removed])
+      expect(answers.flat().sort()).toEqual(["error", "routes/host", "variant"])
+      expect(asked).toEqual([])
+    }).pipe(Effect.provide(setup({ onMissing })))
   })
 
   it.effect("does not wait if nothing is made on demand", () =>

@@ -124,7 +124,7 @@ export const make = <R>(
       )
 
     /** A call is over: answers that wait for the name may go out. */
-    const done = ({ group, name, typeUrl }: MissingName): void =>
+    const done = ({ group, name, typeUrl }: Pick<MissingName, "group" | "typeUrl" | "name">): void =>
       server.group(group)?.fanOut.missingDone(typeUrl, name, ({ owner }) => later(owner))
 
     const start = (): void => {
@@ -171,8 +171,11 @@ export const make = <R>(
     const add = (to: MissingNames, group: Group, asked: ReadonlyArray<Named>, node: NodeIdentity | undefined): void => {
       const refused = new Map<string, Array<MissingName>>()
       for (const { name, typeUrl } of asked) {
-        // The hook or another writer has added it meanwhile.
-        if (isThere(group, typeUrl, name)) continue
+        // The hook or another writer has added it meanwhile. ★ Or it is not for this client, or has an error in its place.
+        if (isThere(group, typeUrl, name)) {
+          done({ group: group.name, typeUrl, name })
+          continue
+        }
         for (const each of to.add(group.name, typeUrl, name, node)) {
           const subject = JSON.stringify([each.group, each.typeUrl])
           const those = refused.get(subject)
