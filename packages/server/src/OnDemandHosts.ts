@@ -37,7 +37,7 @@ export interface Client {
 export interface Options<in out R = never> {
   /**
    * The virtual host of a host, or `undefined` if there is none: the client is told so at once. It may answer for other hosts,
-   * too, by its domains. The host is in lower case if the client is Envoy.
+   * too, by its domains. Its name must have no slash, see `Snapshot.virtualHost`. The host is in lower case if the client is Envoy.
    *
    * It may fail, throw, or take too long (`missingTimeout` of the server), and what it gives may be refused by the store, or be
    * for other hosts only: that is logged, and the host counts as unknown until a client asks again.

@@ -229,6 +229,12 @@ describe("Snapshot.encode", () => {
       "VHDS: a resource: a virtual host is asked for as <route configuration>/<host>; use Snapshot.virtualHost"
     ],
     [
+      "★ a virtual host whose own name has a slash, which Envoy would pass over",
+      { virtualHosts: [Snapshot.virtualHost("r", create(VirtualHostSchema, { name: "team/web", domains: ["web"] }))] },
+      "Invalid",
+      'VHDS: resource "r/team/web": clients take it for one of the route configuration "r/team", and look for "r/web" in another one; give it a name without a slash'
+    ],
+    [
       "a name that is not the one inside",
       bytes(ResourceType.Cluster.typeUrl, "b", clusterBytes),
       "NameMismatch",

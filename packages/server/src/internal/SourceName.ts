@@ -30,9 +30,21 @@ export const resolve = (entry: Entry, typeUrl: string): string | SnapshotError =
     return fail("NameMismatch", `the name inside the message is ${JSON.stringify(read)}; clients go by that one`)
   }
   if (ResourceType.isOf(typeUrl, ResourceType.VirtualHost)) {
-    return VirtualHostDiscovery.split(name) === undefined
-      ? fail("EmptyName", "a virtual host is asked for as <route configuration>/<host>; use Snapshot.virtualHost")
-      : name
+    const routes = VirtualHostDiscovery.split(name)?.routeConfiguration
+    if (routes === undefined) {
+      return fail("EmptyName", "a virtual host is asked for as <route configuration>/<host>; use Snapshot.virtualHost")
+    }
+    // ★ Envoy goes by the name alone, and would pass it over: requests for its hosts would wait for ever.
+    const other = entry.options.aliases?.find(
+      (alias) => VirtualHostDiscovery.split(alias)?.routeConfiguration !== routes
+    )
+    return other === undefined
+      ? name
+      : fail(
+          "Invalid",
+          `clients take it for one of the route configuration ${JSON.stringify(routes)}, and look for ` +
+            `${JSON.stringify(other)} in another one; give it a name without a slash`
+        )
   }
   if (name !== "") return name
   return fail(

@@ -117,7 +117,8 @@ export const resource = <S extends Source>(source: S, options: ResourceOptions):
  * A virtual host for VHDS. Clients subscribe to `<route configuration>/<host>`. The resource is named `<route
  * configuration>/<virtual host name>`, with such an alias for each of its domains, in lower case as Envoy requests
  * them. A host is also found by the domains `*.example.com`, `*-x`, `x.*` and `*`; the best match counts. The message
- * gets the resource's name, too: Envoy finds a removed virtual host by the name in its message.
+ * gets the resource's name, too: Envoy finds a removed virtual host by the name in its message. The virtual host's own name must
+ * have no slash: what stands before the last one is the route configuration.
  *
  * @see https://www.envoyproxy.io/docs/envoy/latest/configuration/http/http_conn_man/vhds
  * @since 0.1.0
