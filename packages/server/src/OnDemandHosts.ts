@@ -48,7 +48,7 @@ export interface Options<in out R = never> {
     host: string
   ) => Effect.Effect<VirtualHost | undefined, unknown, R>
   /**
-   * The most virtual hosts in the store that the resolver made, of all groups. Above it, those go that no client subscribes to,
+   * The most virtual hosts in the store that the resolver made since this was made, of all groups. Above it, those go that no client subscribes to,
    * the oldest first; if there are none of these among the 16 384 that were looked at longest ago (wildcard domains: among 4), a
    * new one is not added. Default: 10 000.
    */
@@ -108,7 +108,9 @@ const answers = (routes: string, virtualHost: VirtualHost, asked: string): boole
   )
 
 /**
- * Makes virtual hosts with a resolver and adds them to the store.
+ * Makes virtual hosts with a resolver and adds them to the store: one in memory, which one server has for itself. ★ It counts what it made
+ * itself, and knows the clients of one server. So hosts of an earlier process would stay in a store that outlives it, and hosts would be
+ * removed that only clients of other servers use.
  *
  * @example
  * import { OnDemandHosts, XdsServer } from "@effect-xds/server"
