@@ -11430,6 +11430,13 @@ const server = [
     line: "return other === undefined\n      ? name",
     becomes: "return other === undefined || true\n      ? name",
     by: "packages/server/test/Snapshot.test.ts"
+  },
+  {
+    fault: "a signal that comes while serve is loaded is lost",
+    file: "packages/cli/src/Process.ts",
+    line: "    end = started.end",
+    becomes: '    process.removeAllListeners("SIGTERM").on("SIGTERM", started.end)',
+    by: "packages/cli/test/process.test.ts"
   }
 ]
 

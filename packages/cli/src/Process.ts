@@ -21,10 +21,11 @@ for (const stream of [process.stdout, process.stderr]) {
   })
 }
 
-// Until something runs that has to be ended, nothing is lost.
-const leave = (): never => process.exit(0)
-process.on("SIGINT", leave)
-process.on("SIGTERM", leave)
+/** What a signal does. Until something runs that has to be ended, nothing is lost. */
+let end = (): void => process.exit(0)
+// ★ One listener for all of the time. Modules are read in one long turn, and what comes meanwhile is told behind it: to nobody, if
+// there was a moment without a listener.
+for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => end())
 
 const request = CommandLine.read(program, process.argv.slice(2))
 switch (request._tag) {
@@ -43,8 +44,8 @@ switch (request._tag) {
     break
   case "Run": {
     const [action, running] = await Promise.all([request.load(), import("./Running.js")])
-    process.off("SIGINT", leave)
-    process.off("SIGTERM", leave)
-    process.exit(await running.run(action, request.command.endsOrderly))
+    const started = running.start(action, request.command.endsOrderly)
+    end = started.end
+    process.exit(await started.code)
   }
 }

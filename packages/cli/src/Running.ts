@@ -1,5 +1,5 @@
 /**
- * Runs what a command does to its end, or to a signal, and gives the exit code.
+ * Runs what a command does to its end, and gives the exit code.
  *
  * @since 0.1.0
  */
@@ -35,22 +35,36 @@ const report = (cause: Cause.Cause<CommandFailure>): number => {
 }
 
 /**
- * The exit code. SIGINT and SIGTERM end the effect; a second one ends the process.
+ * A command that runs.
+ *
+ * @since 0.1.0
+ */
+export interface Running {
+  /** The exit code, when it is over. */
+  readonly code: Promise<number>
+  /** Ends it; called a second time it ends the process. */
+  readonly end: () => void
+}
+
+/**
+ * Starts a command.
  *
  * @param endsOrderly whether its ending is waited for, as that of a server is
  * @since 0.1.0
  */
-export const run = (action: Effect.Effect<void, CommandFailure>, endsOrderly: boolean): Promise<number> =>
-  new Promise((resolve) => {
-    const fiber = Effect.runFork(action)
-    let isEnding = false
-    const end = () => {
+export const start = (action: Effect.Effect<void, CommandFailure>, endsOrderly: boolean): Running => {
+  const fiber = Effect.runFork(action)
+  let isEnding = false
+  let resolve: (code: number) => void = () => undefined
+  const code = new Promise<number>((resolved) => (resolve = resolved))
+  fiber.addObserver((exit) => resolve(Exit.isSuccess(exit) ? 0 : report(exit.cause)))
+  return {
+    code,
+    end: () => {
       if (isEnding) process.exit(0)
       isEnding = true
       Effect.runFork(Fiber.interruptFork(fiber))
       if (!endsOrderly) setTimeout(() => resolve(0), grace)
     }
-    process.on("SIGINT", end)
-    process.on("SIGTERM", end)
-    fiber.addObserver((exit) => resolve(Exit.isSuccess(exit) ? 0 : report(exit.cause)))
-  })
+  }
+}
