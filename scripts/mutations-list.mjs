@@ -11437,6 +11437,27 @@ const server = [
     line: "    end = started.end",
     becomes: '    process.removeAllListeners("SIGTERM").on("SIGTERM", started.end)',
     by: "packages/cli/test/process.test.ts"
+  },
+  {
+    fault: "output into a pipe is cut off",
+    file: "packages/cli/src/Process.ts",
+    line: 'new Promise((resolve) => stream.write("", () => resolve()))',
+    becomes: 'Promise.resolve(stream.write("")).then(() => undefined)',
+    by: "packages/cli/test/process.test.ts"
+  },
+  {
+    fault: "a command whose reader stands still does not end when it is told to",
+    file: "packages/cli/src/Process.ts",
+    line: "    end = () => process.exit()\n",
+    becomes: "    end = () => undefined\n",
+    by: "packages/cli/test/process.test.ts"
+  },
+  {
+    fault: "output that cannot be written is a success",
+    file: "packages/cli/src/Process.ts",
+    line: "  process.exit(3)",
+    becomes: "  process.exit(0)",
+    by: "packages/cli/test/process.test.ts"
   }
 ]
 

@@ -1,6 +1,7 @@
 /** The process of the program: its arguments, its streams and its signals. */
 import type * as EnvoyApi from "@effect-xds/proto/EnvoyApi"
 import { createRequire } from "node:module"
+import { setTimeout } from "node:timers/promises"
 import * as CommandLine from "./CommandLine.js"
 import { program } from "./Program.js"
 
@@ -14,18 +15,34 @@ const versionOfPackage = (): string => {
 /** The version of Envoy's API. It does not compile with another than the types have, and nothing has to be loaded for it. */
 const versionOfApi: typeof EnvoyApi.version = "1.40.0"
 
-// A reader that has enough (`| head`) is no failure.
-for (const stream of [process.stdout, process.stderr]) {
-  stream.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "EPIPE") process.exit(0)
-  })
-}
+// A reader that has enough (`| head`) is no failure. What cannot be written, as to a full disk, is one.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code === "EPIPE") process.exit()
+  process.stderr.write(`effect-xds: the output cannot be written: ${error.message}\n`)
+  process.exit(3)
+})
+process.stderr.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code === "EPIPE") process.exit()
+})
+
+/** Until a reader has taken what was written: into a pipe that is later than the call. */
+const written = (stream: NodeJS.WriteStream): Promise<void> =>
+  new Promise((resolve) => stream.write("", () => resolve()))
+
+/** Milliseconds for that where somebody waits for the end of the process. */
+const readersTime = 100
 
 /** What a signal does. Until something runs that has to be ended, nothing is lost. */
-let end = (): void => process.exit(0)
+let end = (): void => process.exit()
+const asked = new AbortController()
 // ★ One listener for all of the time. Modules are read in one long turn, and what comes meanwhile is told behind it: to nobody, if
 // there was a moment without a listener.
-for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => end())
+for (const signal of ["SIGINT", "SIGTERM"]) {
+  process.on(signal, () => {
+    asked.abort()
+    end()
+  })
+}
 
 const request = CommandLine.read(program, process.argv.slice(2))
 switch (request._tag) {
@@ -46,6 +63,10 @@ switch (request._tag) {
     const [action, running] = await Promise.all([request.load(), import("./Running.js")])
     const started = running.start(action, request.command.endsOrderly)
     end = started.end
-    process.exit(await started.code)
+    process.exitCode = await started.code
+    end = () => process.exit()
+    const all = Promise.all([written(process.stdout), written(process.stderr)])
+    await (asked.signal.aborted || request.command.endsOrderly ? Promise.race([all, setTimeout(readersTime)]) : all)
+    process.exit()
   }
 }

@@ -1,7 +1,9 @@
 /** The process of the program: its signals, and what becomes of its output. */
+import { spawn } from "node:child_process"
+import { once } from "node:events"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { describe, expect, it } from "vitest"
+import { describe, expect, it, onTestFinished } from "vitest"
 import { deadline, eventually, program, start, temporaryDirectory } from "./ServeProcess.js"
 
 const cluster = `"@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
@@ -40,5 +42,60 @@ describe("signals", { timeout: 3 * deadline }, () => {
       return first
     })
     expect(seen).toBe(0)
+  })
+})
+
+describe("output", { timeout: 3 * deadline }, () => {
+  /** `validate` of mistakes that are more text than a pipe holds. */
+  const manyMistakes = (): ReadonlyArray<string> => {
+    const directory = temporaryDirectory()
+    const document = `"@type": type.googleapis.com/envoy.config.cluster.v3.Cluster\nno_field: 1\n`
+    for (let file = 0; file < 10; file++) {
+      writeFileSync(
+        join(directory, `${"long".repeat(50)}${file}.yaml`),
+        Array<string>(100).fill(document).join("---\n")
+      )
+    }
+    return [program, "validate", "--output", "json", directory]
+  }
+
+  it("★ into a pipe is whole, however long", async () => {
+    const { exit, stdout } = start(process.execPath, manyMistakes())
+    expect(await exit).toBe(1)
+    expect(JSON.parse(stdout())).toMatchObject({ files: 10 })
+    expect(stdout().length).toBeGreaterThan(500_000)
+  })
+
+  it("to a reader that has enough is no failure, and hides none", async () => {
+    const { exit, stderr } = start("bash", [
+      "-c",
+      `set -o pipefail; "$@" | head -c 1 > /dev/null`,
+      "bash",
+      process.execPath,
+      ...manyMistakes()
+    ])
+    expect([await exit, stderr()]).toEqual([1, expect.stringMatching(/^effect-xds: 1000 mistakes in \S+\n$/)])
+  })
+
+  it("to a reader that stands still does not keep it when it is told to end", async () => {
+    const child = spawn(process.execPath, manyMistakes(), { stdio: ["ignore", "pipe", "ignore"] })
+    onTestFinished(() => void child.kill("SIGKILL"))
+    await once(child.stdout, "readable")
+    child.kill("SIGTERM")
+    expect(await once(child, "exit")).toEqual([1, null])
+  })
+
+  it("that cannot be written is a failure, and a line", async () => {
+    const { exit, stderr } = start("sh", [
+      "-c",
+      '"$@" > /dev/full',
+      "sh",
+      process.execPath,
+      program,
+      "validate",
+      "--list-rules"
+    ])
+    const line = "effect-xds: the output cannot be written: ENOSPC: no space left on device, write\n"
+    expect([await exit, stderr()]).toEqual([3, line])
   })
 })
