@@ -11458,6 +11458,13 @@ const server = [
     line: "  process.exit(3)",
     becomes: "  process.exit(0)",
     by: "packages/cli/test/process.test.ts"
+  },
+  {
+    fault: "serve ends where nobody reads its log",
+    file: "packages/cli/src/Process.ts",
+    line: 'process.stderr.on("error", () => undefined)',
+    becomes: 'process.stderr.on("error", () => process.exit())',
+    by: "packages/cli/test/process.test.ts"
   }
 ]
 

@@ -15,15 +15,18 @@ const versionOfPackage = (): string => {
 /** The version of Envoy's API. It does not compile with another than the types have, and nothing has to be loaded for it. */
 const versionOfApi: typeof EnvoyApi.version = "1.40.0"
 
+/** Whether the process is there for what it writes: a server goes on without a reader. */
+let isForReader = true
+
 // A reader that has enough (`| head`) is no failure. What cannot be written, as to a full disk, is one.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (!isForReader) return
   if (error.code === "EPIPE") process.exit()
   process.stderr.write(`effect-xds: the output cannot be written: ${error.message}\n`)
   process.exit(3)
 })
-process.stderr.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code === "EPIPE") process.exit()
-})
+// Where nobody reads what goes wrong, the rest goes on.
+process.stderr.on("error", () => undefined)
 
 /** Until a reader has taken what was written: into a pipe that is later than the call. */
 const written = (stream: NodeJS.WriteStream): Promise<void> =>
@@ -61,12 +64,14 @@ switch (request._tag) {
     break
   case "Run": {
     const [action, running] = await Promise.all([request.load(), import("./Running.js")])
-    const started = running.start(action, request.command.endsOrderly)
+    const { endsOrderly } = request.command
+    isForReader = !endsOrderly
+    const started = running.start(action, endsOrderly)
     end = started.end
     process.exitCode = await started.code
     end = () => process.exit()
     const all = Promise.all([written(process.stdout), written(process.stderr)])
-    await (asked.signal.aborted || request.command.endsOrderly ? Promise.race([all, setTimeout(readersTime)]) : all)
+    await (asked.signal.aborted || endsOrderly ? Promise.race([all, setTimeout(readersTime)]) : all)
     process.exit()
   }
 }

@@ -4,7 +4,7 @@ import { once } from "node:events"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it, onTestFinished } from "vitest"
-import { deadline, eventually, program, start, temporaryDirectory } from "./ServeProcess.js"
+import { deadline, eventually, program, replaceFile, start, temporaryDirectory } from "./ServeProcess.js"
 
 const cluster = `"@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
 name: web
@@ -97,5 +97,23 @@ describe("output", { timeout: 3 * deadline }, () => {
     ])
     const line = "effect-xds: the output cannot be written: ENOSPC: no space left on device, write\n"
     expect([await exit, stderr()]).toEqual([3, line])
+  })
+
+  it("★ of serve, its log too, may lose its readers: it goes on, and ends orderly", async () => {
+    const directory = directoryOfOne()
+    const serve = [program, "serve", directory, "--port", "0", "--admin-port", "0"]
+    const child = spawn(process.execPath, serve, { stdio: ["ignore", "pipe", "pipe"] })
+    onTestFinished(() => void child.kill("SIGKILL"))
+    const ready: ReadonlyArray<unknown> = await once(child.stdout, "data")
+    const admin = /http:\S+/.exec(String(ready))?.[0] ?? ""
+    for (const stream of [child.stdout, child.stderr]) stream.destroy()
+    await Promise.all([once(child.stdout, "close"), once(child.stderr, "close")])
+    // Each is a line of the log.
+    for (const name of ["first", "second"]) {
+      replaceFile(join(directory, "cds.yaml"), cluster.replace("web", name))
+      await eventually(async () => expect(await (await fetch(`${admin}/config_dump`)).text()).toContain(name))
+    }
+    child.kill("SIGTERM")
+    expect(await once(child, "exit")).toEqual([0, null])
   })
 })
