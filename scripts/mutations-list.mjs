@@ -11465,6 +11465,20 @@ const server = [
     line: 'process.stderr.on("error", () => undefined)',
     becomes: 'process.stderr.on("error", () => process.exit())',
     by: "packages/cli/test/process.test.ts"
+  },
+  {
+    fault: "a group whose name is a path is written outside of the directory of --files-out, and removes files there",
+    file: "packages/cli/src/FilesOut.ts",
+    line: "basename(group) === group && ",
+    becomes: "basename(group) !== undefined && ",
+    by: "packages/cli/test/FilesOut.test.ts"
+  },
+  {
+    fault: "a group named .. is written into the directory above that of --files-out",
+    file: "packages/cli/src/FilesOut.ts",
+    line: '["", ".", ".."]',
+    becomes: '["", "."]',
+    by: "packages/cli/test/FilesOut.test.ts"
   }
 ]
 

@@ -8,11 +8,15 @@ import { ResponseDirectory } from "@effect-xds/transport-filesystem"
 import * as Effect from "effect/Effect"
 import * as FiberMap from "effect/FiberMap"
 import * as Stream from "effect/Stream"
-import { join } from "node:path"
+import { basename, join } from "node:path"
+
+/** ★ Whether it names a place right below a directory. Who may write to a store chooses the names of its groups. */
+const isEntry = (group: string): boolean => basename(group) === group && !["", ".", ".."].includes(group)
 
 /**
  * Writes each group into a subdirectory named as it is, and every change of it, until it is interrupted. What the file
- * system refuses is logged and tried again.
+ * system refuses is logged and tried again. A group whose name cannot be that of a subdirectory is not written, and an error
+ * is logged.
  *
  * @since 0.1.0
  */
@@ -22,6 +26,10 @@ export const follow = (path: string, store: SnapshotStore.Service): Effect.Effec
       const writers = yield* FiberMap.make<string>()
       const write = (group: string) =>
         Effect.gen(function* () {
+          if (!isEntry(group)) {
+            yield* Effect.logError(`group ${JSON.stringify(group)} is not written: no directory can have this name`)
+            return yield* Effect.never
+          }
           const directory = yield* ResponseDirectory.make(join(path, group))
           yield* directory.follow(
             store.changes.pipe(

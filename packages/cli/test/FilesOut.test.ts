@@ -1,0 +1,59 @@
+/** The files of `--files-out`, of a store whose groups others name. */
+import { create } from "@bufbuild/protobuf"
+import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
+import { SnapshotStore } from "@effect-xds/server"
+import { Effect, Logger } from "effect"
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, it } from "vitest"
+import * as FilesOut from "../src/FilesOut.js"
+import { eventually, temporaryDirectory } from "./ServeProcess.js"
+
+const endpoints = [create(ClusterLoadAssignmentSchema, { clusterName: "a" })]
+
+/** Runs a test while a store is followed. */
+const following = (
+  path: string,
+  test: (store: SnapshotStore.Service, errors: ReadonlyArray<string>) => Effect.Effect<void>
+): Promise<void> => {
+  const errors: Array<string> = []
+  const logger = Logger.make(({ message }) => void errors.push(String(message)))
+  return Effect.gen(function* () {
+    const store = yield* SnapshotStore.makeMemory()
+    yield* Effect.forkScoped(FilesOut.follow(path, store))
+    yield* test(store, errors)
+  }).pipe(Effect.scoped, Effect.provide(Logger.replace(Logger.defaultLogger, logger)), Effect.runPromise)
+}
+
+describe("files of groups", () => {
+  it.each(["../victim", "..", ".", "", "a/../../victim", "good/eds"])(
+    "★ group %j is not written: its name is that of no subdirectory",
+    async (name) => {
+      const directory = temporaryDirectory()
+      const precious = ["victim/eds/precious.json", "out/eds/precious.json", "eds/precious.json"]
+      for (const path of precious) {
+        mkdirSync(join(directory, path, ".."), { recursive: true })
+        writeFileSync(join(directory, path), "{}")
+      }
+      const out = join(directory, "out")
+      await following(out, (store, errors) =>
+        Effect.gen(function* () {
+          yield* Effect.orDie(store.set(name, { endpoints }))
+          yield* Effect.orDie(store.set("good", { endpoints }))
+          yield* Effect.promise(() => eventually(() => expect(existsSync(join(out, "good/eds/a.json"))).toBe(true)))
+          yield* Effect.promise(() => eventually(() => expect(errors).toHaveLength(1)))
+          yield* Effect.orDie(store.set(name, {}))
+          yield* Effect.orDie(store.set("last", { endpoints }))
+          yield* Effect.promise(() => eventually(() => expect(existsSync(join(out, "last/lds.json"))).toBe(true)))
+          expect(errors).toEqual([`group ${JSON.stringify(name)} is not written: no directory can have this name`])
+        })
+      )
+      for (const path of precious) {
+        expect(readdirSync(join(directory, path, ".."))).toEqual(["precious.json"])
+      }
+      expect(readdirSync(join(out, "good")).sort()).toEqual(["cds.json", "eds", "lds.json"])
+      expect(readdirSync(directory).sort()).toEqual(["eds", "out", "victim"])
+      expect(readdirSync(out).sort()).toEqual(["eds", "good", "last"])
+    }
+  )
+})
