@@ -11479,6 +11479,13 @@ const server = [
     line: '["", ".", ".."]',
     becomes: '["", "."]',
     by: "packages/cli/test/FilesOut.test.ts"
+  },
+  {
+    fault: "an edit of a group that another process has changed serves a mixture of both",
+    file: "packages/cli/src/DirectoryFeed.ts",
+    line: "{ ifRevision: revisions.get(group) }",
+    becomes: "{}",
+    by: "packages/cli/test/DirectoryFeed.test.ts"
   }
 ]
 

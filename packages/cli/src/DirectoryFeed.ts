@@ -79,6 +79,8 @@ export const make = (path: string, store: SnapshotStore.Service): Effect.Effect<
     const loaded = yield* Deferred.make<void>()
     /** Why the store refused what a group holds. It has an older state, and the next change is to replace all of it. */
     const refused = new Map<string, string>()
+    /** What this feed has last written of each group. */
+    const revisions = new Map<string, number>()
 
     const refuse = (group: string, reason: string): Effect.Effect<void> =>
       Effect.suspend(() => {
@@ -101,12 +103,20 @@ export const make = (path: string, store: SnapshotStore.Service): Effect.Effect<
     const apply = ({ group, isFirst, removed, resources, upserted }: ResourceDirectory.GroupChange) =>
       Effect.gen(function* () {
         known.add(group)
-        const isWhole = isFirst || refused.has(group)
-        const write: Effect.Effect<unknown, StoreError.UpdateError> = isWhole
-          ? store.set(group, toSnapshot(resources))
-          : store.update(group, { upsert: toSnapshot(upserted), remove: { resources: removed } })
+        let isWhole = isFirst || refused.has(group)
+        const writeWhole = Effect.suspend(() => store.set(group, toSnapshot(resources)))
+        const writePart = Effect.suspend(() => {
+          const part = { upsert: toSnapshot(upserted), remove: { resources: removed } }
+          return store.update(group, part, { ifRevision: revisions.get(group) })
+        })
+        /** ★ What others have made of the group is replaced: a part of the files in it would be a state that nobody wanted. */
+        const replace = Effect.zipRight(
+          Effect.sync(() => void (isWhole = true)),
+          writeWhole
+        )
+        const write = isWhole ? writeWhole : Effect.catchTag(writePart, "Conflict", () => replace)
         // The files do not change again because a database is back. A store in memory never fails like this.
-        yield* Effect.retry(
+        const { revision } = yield* Effect.retry(
           Effect.tapErrorTag(write, "StoreUnavailable", ({ message }) =>
             Effect.logError(`${message} (it is tried again)`)
           ),
@@ -115,6 +125,7 @@ export const make = (path: string, store: SnapshotStore.Service): Effect.Effect<
               _tag === "StoreUnavailable" ? Effect.as(Effect.sleep("1 second"), true) : Effect.succeed(false)
           }
         )
+        revisions.set(group, revision)
         refused.delete(group)
         yield* Effect.logInfo(
           isWhole

@@ -1,0 +1,65 @@
+/** A directory that feeds a store, which others may change, too. */
+import { create } from "@bufbuild/protobuf"
+import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import { SnapshotStore } from "@effect-xds/server"
+import { Effect } from "effect"
+import { mkdirSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, it } from "vitest"
+import * as DirectoryFeed from "../src/DirectoryFeed.js"
+import { eventually, replaceFile, temporaryDirectory } from "./ServeProcess.js"
+
+const clusterUrl = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
+
+const cluster = (name: string, seconds: number): string =>
+  JSON.stringify({ "@type": clusterUrl, name, connect_timeout: `${seconds}s` })
+
+/** A directory with files of a group. */
+const directoryOf = (files: Readonly<Record<string, string>>): string => {
+  const directory = temporaryDirectory()
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(join(directory, path, ".."), { recursive: true })
+    writeFileSync(join(directory, path), text)
+  }
+  return directory
+}
+
+/** The versions of the clusters of a group, by their names. */
+const versions = (store: SnapshotStore.Store, group: string): ReadonlyMap<string, string> =>
+  new Map(
+    Array.from(store.unsafeGet(group)?.sets.get(clusterUrl)?.resources.values() ?? [], ({ name, version }) => [
+      name,
+      version
+    ])
+  )
+
+/** What a store holds that nobody has changed but a directory with these files. */
+const ofFiles = (files: Readonly<Record<string, string>>): Promise<ReadonlyMap<string, string>> =>
+  Effect.gen(function* () {
+    const store = yield* SnapshotStore.makeMemory()
+    yield* DirectoryFeed.make(directoryOf(files), store)
+    return versions(store, "edge")
+  }).pipe(Effect.scoped, Effect.runPromise)
+
+describe("a store that others change", () => {
+  const others = [create(ClusterSchema, { name: "a" }), create(ClusterSchema, { name: "other" })]
+  it.each([
+    ["changes", (store: SnapshotStore.Service) => Effect.ignore(store.set("edge", { clusters: others }))],
+    ["clears", (store: SnapshotStore.Service) => Effect.ignore(store.clear("edge"))]
+  ])("★ a group that another one %s is as all files say, once one of them changes", async (_, change) => {
+    const files = { "edge/a.json": cluster("a", 1), "edge/b.json": cluster("b", 1) }
+    const edited = { ...files, "edge/b.json": cluster("b", 2) }
+    const again = { ...edited, "edge/a.json": cluster("a", 3) }
+    const directory = directoryOf(files)
+    const [wanted, wantedAgain] = await Promise.all([ofFiles(edited), ofFiles(again)])
+    await Effect.gen(function* () {
+      const store = yield* SnapshotStore.makeMemory()
+      yield* DirectoryFeed.make(directory, store)
+      yield* change(store)
+      replaceFile(join(directory, "edge/b.json"), edited["edge/b.json"])
+      yield* Effect.promise(() => eventually(() => expect(versions(store, "edge")).toEqual(wanted)))
+      replaceFile(join(directory, "edge/a.json"), again["edge/a.json"])
+      yield* Effect.promise(() => eventually(() => expect(versions(store, "edge")).toEqual(wantedAgain)))
+    }).pipe(Effect.scoped, Effect.runPromise)
+  })
+})
