@@ -11486,6 +11486,20 @@ const server = [
     line: "{ ifRevision: revisions.get(group) }",
     becomes: "{}",
     by: "packages/cli/test/DirectoryFeed.test.ts"
+  },
+  {
+    fault: "the password of a URL that stands in the wrong place is in the error",
+    file: "packages/cli/src/ErrorLine.ts",
+    line: 'line.replaceAll(userOfUrl, "$1[redacted]@")',
+    becomes: 'line.replaceAll(userOfUrl, "$&")',
+    by: "packages/cli/test/program.test.ts"
+  },
+  {
+    fault: "the URL of a store behind env: is repeated as the name of a variable that is not there",
+    file: "packages/cli/src/commands/StoreOptions.ts",
+    line: "env:[A-Za-z_]\\w*$",
+    becomes: "env:\\w",
+    by: "packages/cli/test/program.test.ts"
   }
 ]
 

@@ -3,6 +3,7 @@ import type * as EnvoyApi from "@effect-xds/proto/EnvoyApi"
 import { createRequire } from "node:module"
 import { setTimeout } from "node:timers/promises"
 import * as CommandLine from "./CommandLine.js"
+import * as ErrorLine from "./ErrorLine.js"
 import { program } from "./Program.js"
 
 const versionOfPackage = (): string => {
@@ -59,7 +60,7 @@ switch (request._tag) {
     process.stdout.write(`${(await import("./Completions.js")).script(program, request.shell)}\n`)
     break
   case "Mistake":
-    process.stderr.write(`effect-xds: ${request.message}\n`)
+    ErrorLine.say(`effect-xds: ${request.message}`)
     process.exitCode = 2
     break
   case "Run": {

@@ -10,6 +10,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import { CommandFailure, exitCodes } from "./CommandFailure.js"
+import * as ErrorLine from "./ErrorLine.js"
 
 /** Milliseconds until a command that nobody waits for is over, whatever it still does. */
 const grace = 100
@@ -27,10 +28,10 @@ const report = (cause: Cause.Cause<CommandFailure>): number => {
   if (Cause.isInterruptedOnly(cause)) return 0
   const failure = Option.getOrUndefined(Cause.failureOption(cause))
   if (failure instanceof CommandFailure) {
-    if (failure.message !== "") process.stderr.write(`effect-xds: ${failure.message}\n`)
+    if (failure.message !== "") ErrorLine.say(`effect-xds: ${failure.message}`)
     return exitCodes[failure.kind]
   }
-  process.stderr.write(`effect-xds failed, which is a mistake of its own:\n${faultsOf(cause)}\n`)
+  ErrorLine.say(`effect-xds failed, which is a mistake of its own:\n${faultsOf(cause)}`)
   return exitCodes.fault
 }
 

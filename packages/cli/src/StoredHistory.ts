@@ -88,7 +88,7 @@ export const rollback = (values: {
   Effect.gen(function* () {
     const { author = `${userInfo().username}@${hostname()}`, group, note } = values
     if (!/^\d{1,15}$/.test(values.revision)) {
-      const message = `${values.revision} is no revision; give a number, as effect-xds history prints it`
+      const message = "REVISION is a number, as effect-xds history prints it"
       return yield* new CommandFailure({ kind: "usage", message })
     }
     const store = yield* opened(values.store)

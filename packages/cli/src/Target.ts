@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import type * as Scope from "effect/Scope"
 import { CommandFailure } from "./CommandFailure.js"
+import * as ErrorLine from "./ErrorLine.js"
 import type * as ResourceText from "./ResourceText.js"
 
 /**
@@ -77,7 +78,7 @@ const credentialsOf = (address: string, config: Config): ClientTransport.Credent
 }
 
 /** One line each, on the standard error. */
-const toStderr = (line: string): void => void process.stderr.write(`effect-xds: ${line}\n`)
+const toStderr = (line: string): void => ErrorLine.say(`effect-xds: ${line}`)
 
 /** What the client has to say on its own, line by line. */
 const loggerTo = (say: (line: string) => void): Logger.Logger<unknown, void> =>

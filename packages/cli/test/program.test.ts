@@ -111,11 +111,24 @@ describe("effect-xds", { timeout: 3 * deadline }, () => {
     ["get", "127.0.0.1:1", "CDS", "--protocol"],
     ["diff", ".", ".", "--types"],
     ["validate", "."],
-    ["bootstrap", "envoy"]
+    ["bootstrap", "envoy"],
+    ["rollback", "edge", "--store", "sqlite:no-such-file"]
   ])("%j %j and more: a value in the wrong place, which may be a password, is not repeated", async (...args) => {
     const { code, stderr, stdout } = await run(...args, "hunter2Tr0ub4dor")
     expect(code).toBe(2)
     expect(stderr).toMatch(/^effect-xds: .+\n$/)
     expect(stdout + stderr).not.toContain("hunter2")
+  })
+
+  it.each([
+    [["serve", "--store", "env:postgres://u:hunter2@db/x"], 2, "serve: --store is sqlite:FILE, postgres://"],
+    [["serve", "postgres://u:hunter2@db/x"], 3, "postgres://[redacted]@db/x: there is no such file"],
+    [["postgres://u:hun@ter2@db/x"], 2, 'there is no command "postgres://[redacted]@db/x"'],
+    [["status", "http://user:hunter2@127.0.0.1:1"], 3, "http://[redacted]@127.0.0.1:1/status gives no answer: "],
+    [["get", "http://user:hunter2@127.0.0.1:1", "CDS", "--timeout", "1"], 2, "http://[redacted]@127.0.0.1:1"]
+  ])("%j: the user and the password of a URL are not repeated", async (args, code, words) => {
+    const { code: is, stderr, stdout } = await run(...args)
+    expect([is, stdout, stderr]).toEqual([code, "", expect.stringContaining(words)])
+    expect(stderr).not.toMatch(/hunter2|ter2/)
   })
 })

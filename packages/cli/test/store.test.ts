@@ -93,7 +93,11 @@ describe("a store in a database", { timeout: limit }, () => {
     ],
     [["history", "edge", "--store", "env:NO_SUCH_NAME"], 2, "--store env:NO_SUCH_NAME: there is no such variable"],
     [["history", "edge", "--store", "sqlite:/no/such/file"], 3, "--store sqlite:/no/such/file: there is no such file"],
-    [["rollback", "edge", "last", "--store", "sqlite:/no/such/file"], 2, "last is no revision; give a number"],
+    [
+      ["rollback", "edge", "last", "--store", "sqlite:/no/such/file"],
+      2,
+      "REVISION is a number, as effect-xds history prints it"
+    ],
     [
       ["rollback", "edge", "1", "--store", "postgres://u:secret@127.0.0.1:1/d"],
       3,

@@ -7,7 +7,7 @@ import * as CommandLine from "../CommandLine.js"
 
 /** A URL that is complete enough to be one; what else is wrong with it is said without repeating it. */
 const parseUrl = (text: string): string | undefined =>
-  /^(sqlite:.|postgres(ql)?:\/\/.|env:\w)/.test(text) ? text : undefined
+  /^(sqlite:.|postgres(ql)?:\/\/.|env:[A-Za-z_]\w*$)/.test(text) ? text : undefined
 
 const wanted = "sqlite:FILE, postgres://USER@HOST/DATABASE or env:NAME"
 
