@@ -11500,6 +11500,20 @@ const server = [
     line: "env:[A-Za-z_]\\w*$",
     becomes: "env:\\w",
     by: "packages/cli/test/program.test.ts"
+  },
+  {
+    fault: "a subdirectory that came and went takes the resources of all nodes until a restart",
+    file: "packages/cli/src/DirectoryFeed.ts",
+    line: "        known.delete(group)\n",
+    becomes: "",
+    by: "packages/cli/test/DirectoryFeed.test.ts"
+  },
+  {
+    fault: "while a subdirectory is empty, its nodes are served the files beside it",
+    file: "packages/cli/src/DirectoryFeed.ts",
+    line: " || existsSync(join(directory.path, group))",
+    becomes: "",
+    by: "packages/cli/test/DirectoryFeed.test.ts"
   }
 ]
 

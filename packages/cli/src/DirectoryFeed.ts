@@ -12,7 +12,8 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { relative, sep } from "node:path"
+import { existsSync } from "node:fs"
+import { join, relative, sep } from "node:path"
 import * as LocalResources from "./LocalResources.js"
 
 /**
@@ -21,7 +22,7 @@ import * as LocalResources from "./LocalResources.js"
  * @since 0.1.0
  */
 export interface DirectoryFeed {
-  /** Groups that have files, published or not. */
+  /** Groups that have files, published or not, and those whose subdirectories are there and have lost theirs. */
   readonly groups: () => ReadonlySet<string>
   readonly status: Effect.Effect<ResourceDirectory.DirectoryStatus>
   /** Why not everything is served; empty if everything is. */
@@ -81,6 +82,8 @@ export const make = (path: string, store: SnapshotStore.Service): Effect.Effect<
     const refused = new Map<string, string>()
     /** What this feed has last written of each group. */
     const revisions = new Map<string, number>()
+    /** Groups without resources: their subdirectories may be gone. */
+    const empty = new Set<string>()
 
     const refuse = (group: string, reason: string): Effect.Effect<void> =>
       Effect.suspend(() => {
@@ -103,6 +106,8 @@ export const make = (path: string, store: SnapshotStore.Service): Effect.Effect<
     const apply = ({ group, isFirst, removed, resources, upserted }: ResourceDirectory.GroupChange) =>
       Effect.gen(function* () {
         known.add(group)
+        if (resources.length === 0) empty.add(group)
+        else empty.delete(group)
         let isWhole = isFirst || refused.has(group)
         const writeWhole = Effect.suspend(() => store.set(group, toSnapshot(resources)))
         const writePart = Effect.suspend(() => {
@@ -164,8 +169,18 @@ export const make = (path: string, store: SnapshotStore.Service): Effect.Effect<
     yield* directory.changes.pipe(Stream.runForEach(apply), Effect.forkScoped)
     if (unpublished.size > 0) yield* Deferred.await(loaded)
 
+    /** What was emptied and is removed would else count until a restart. A subdirectory that is there may be filled again. */
+    const groups = (): ReadonlySet<string> => {
+      for (const group of empty) {
+        if (group === LocalResources.rootGroup || existsSync(join(directory.path, group))) continue
+        known.delete(group)
+        empty.delete(group)
+      }
+      return known
+    }
+
     return {
-      groups: () => known,
+      groups,
       status: directory.status,
       notReady: Effect.map(directory.status, ({ groups, rejected }) => {
         // What is edited from now on would not be seen.

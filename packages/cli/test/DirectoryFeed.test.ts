@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { SnapshotStore } from "@effect-xds/server"
 import { Effect } from "effect"
-import { mkdirSync, writeFileSync } from "node:fs"
+import { mkdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import * as DirectoryFeed from "../src/DirectoryFeed.js"
@@ -60,6 +60,27 @@ describe("a store that others change", () => {
       yield* Effect.promise(() => eventually(() => expect(versions(store, "edge")).toEqual(wanted)))
       replaceFile(join(directory, "edge/a.json"), again["edge/a.json"])
       yield* Effect.promise(() => eventually(() => expect(versions(store, "edge")).toEqual(wantedAgain)))
+    }).pipe(Effect.scoped, Effect.runPromise)
+  })
+})
+
+describe("the groups of a directory", () => {
+  it("★ lose a subdirectory that was emptied once it is removed, and no sooner; what comes back is there again", async () => {
+    const directory = directoryOf({ "a.json": cluster("a", 1), "old/b.json": cluster("b", 1) })
+    await Effect.gen(function* () {
+      const store = yield* SnapshotStore.makeMemory()
+      const { groups } = yield* DirectoryFeed.make(directory, store)
+      const seen = (assertion: () => void) => Effect.promise(() => eventually(assertion))
+      const sizeOfOld = () => store.unsafeGet("old")?.sets.get(clusterUrl)?.resources.size ?? 0
+      rmSync(join(directory, "old/b.json"))
+      yield* seen(() => expect(sizeOfOld()).toBe(0))
+      expect(Array.from(groups()).sort()).toEqual(["default", "old"])
+      rmdirSync(join(directory, "old"))
+      expect(Array.from(groups())).toEqual(["default"])
+      mkdirSync(join(directory, "old"))
+      writeFileSync(join(directory, "old/b.json"), cluster("b", 2))
+      yield* seen(() => expect(sizeOfOld()).toBe(1))
+      expect(Array.from(groups()).sort()).toEqual(["default", "old"])
     }).pipe(Effect.scoped, Effect.runPromise)
   })
 })
