@@ -11514,6 +11514,13 @@ const server = [
     line: " || existsSync(join(directory.path, group))",
     becomes: "",
     by: "packages/cli/test/DirectoryFeed.test.ts"
+  },
+  {
+    fault: "each change costs --files-out as much as there are groups",
+    file: "packages/cli/src/FilesOut.ts",
+    line: "Stream.fromQueue(states)",
+    becomes: "Stream.filter(store.changes, (change) => change.group === group)",
+    by: "packages/cli/test/FilesOut.test.ts"
   }
 ]
 

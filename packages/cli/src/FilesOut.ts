@@ -3,10 +3,11 @@
  *
  * @since 0.1.0
  */
-import type { SnapshotStore } from "@effect-xds/server"
+import type { HeldGroups, SnapshotStore } from "@effect-xds/server"
 import { ResponseDirectory } from "@effect-xds/transport-filesystem"
 import * as Effect from "effect/Effect"
 import * as FiberMap from "effect/FiberMap"
+import * as Queue from "effect/Queue"
 import * as Stream from "effect/Stream"
 import { basename, join } from "node:path"
 
@@ -24,22 +25,26 @@ export const follow = (path: string, store: SnapshotStore.Service): Effect.Effec
   Effect.scoped(
     Effect.gen(function* () {
       const writers = yield* FiberMap.make<string>()
-      const write = (group: string) =>
+      /** What is to be written of each group. */
+      const latest = new Map<string, Queue.Queue<HeldGroups.GroupChange>>()
+      const write = (group: string, states: Queue.Queue<HeldGroups.GroupChange>) =>
         Effect.gen(function* () {
           if (!isEntry(group)) {
             yield* Effect.logError(`group ${JSON.stringify(group)} is not written: no directory can have this name`)
             return yield* Effect.never
           }
           const directory = yield* ResponseDirectory.make(join(path, group))
-          yield* directory.follow(
-            store.changes.pipe(
-              Stream.filter((change) => change.group === group),
-              Stream.filterMap(({ resources }) => resources)
-            )
-          )
+          yield* directory.follow(Stream.filterMap(Stream.fromQueue(states), ({ resources }) => resources))
         }).pipe(Effect.catchAll((error) => Effect.logError(`${error.message} (group ${group} is not written)`)))
-      yield* Stream.runForEach(store.changes, ({ group }) =>
-        FiberMap.run(writers, group, write(group), { onlyIfMissing: true })
+      // ★ All groups from one stream: if each had its own, every change would cost as much as there are groups.
+      yield* Stream.runForEach(store.changes, (change) =>
+        Effect.gen(function* () {
+          const { group } = change
+          const states = latest.get(group) ?? (yield* Queue.sliding<HeldGroups.GroupChange>(1))
+          latest.set(group, states)
+          yield* Queue.offer(states, change)
+          yield* FiberMap.run(writers, group, write(group, states), { onlyIfMissing: true })
+        })
       )
     })
   )

@@ -2,7 +2,7 @@
 import { create } from "@bufbuild/protobuf"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { SnapshotStore } from "@effect-xds/server"
-import { Effect, Logger } from "effect"
+import { Effect, Logger, Stream } from "effect"
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
@@ -14,13 +14,14 @@ const endpoints = [create(ClusterLoadAssignmentSchema, { clusterName: "a" })]
 /** Runs a test while a store is followed. */
 const following = (
   path: string,
-  test: (store: SnapshotStore.Service, errors: ReadonlyArray<string>) => Effect.Effect<void>
+  test: (store: SnapshotStore.Service, errors: ReadonlyArray<string>) => Effect.Effect<void>,
+  of: (store: SnapshotStore.Service) => SnapshotStore.Service = (store) => store
 ): Promise<void> => {
   const errors: Array<string> = []
   const logger = Logger.make(({ message }) => void errors.push(String(message)))
   return Effect.gen(function* () {
     const store = yield* SnapshotStore.makeMemory()
-    yield* Effect.forkScoped(FilesOut.follow(path, store))
+    yield* Effect.forkScoped(FilesOut.follow(path, of(store)))
     yield* test(store, errors)
   }).pipe(Effect.scoped, Effect.provide(Logger.replace(Logger.defaultLogger, logger)), Effect.runPromise)
 }
@@ -56,4 +57,33 @@ describe("files of groups", () => {
       expect(readdirSync(out).sort()).toEqual(["eds", "good", "last"])
     }
   )
+
+  it("are written from one stream of changes, however many groups there are, and hold the last state of each", async () => {
+    const out = temporaryDirectory()
+    let streams = 0
+    const counted = (store: SnapshotStore.Service): SnapshotStore.Service => ({
+      ...store,
+      changes: Stream.suspend(() => {
+        streams++
+        return store.changes
+      })
+    })
+    const names = Array.from({ length: 20 }, (_, index) => `g${index}`)
+    const written = (name: string) => readdirSync(join(out, name, "eds")).sort()
+    await following(
+      out,
+      (store) =>
+        Effect.gen(function* () {
+          for (const name of names) yield* Effect.orDie(store.set(name, { endpoints }))
+          yield* Effect.promise(() => eventually(() => expect(names.map(written)).toEqual(names.map(() => ["a.json"]))))
+          for (const clusterName of ["b", "c", "d"]) {
+            const changed = [create(ClusterLoadAssignmentSchema, { clusterName })]
+            for (const name of names) yield* Effect.orDie(store.set(name, { endpoints: changed }))
+          }
+          yield* Effect.promise(() => eventually(() => expect(names.map(written)).toEqual(names.map(() => ["d.json"]))))
+        }),
+      counted
+    )
+    expect(streams).toBe(1)
+  })
 })
