@@ -1545,7 +1545,7 @@ const server = [
   {
     fault: "a file that changed is not read again",
     file: "packages/cli/src/AllowList.ts",
-    line: "if ((await signatureOf(file)) === current.signature) return false",
+    line: "if (signature === current.signature) return false",
     becomes: "return false",
     by: "packages/cli/test/AllowList.test.ts"
   },
@@ -11521,6 +11521,20 @@ const server = [
     line: "Stream.fromQueue(states)",
     becomes: "Stream.filter(store.changes, (change) => change.group === group)",
     by: "packages/cli/test/FilesOut.test.ts"
+  },
+  {
+    fault: "--allow-file is in force while it is empty, as one that is about to be written",
+    file: "packages/cli/src/AllowList.ts",
+    line: "next.isBlank && ",
+    becomes: "!next && ",
+    by: "packages/cli/test/AllowList.test.ts"
+  },
+  {
+    fault: "half of --allow-file is in force while the other half is written",
+    file: "packages/cli/src/AllowList.ts",
+    line: "      yield* Effect.sleep(quiet)\n",
+    becomes: "",
+    by: "packages/cli/test/AllowList.test.ts"
   }
 ]
 

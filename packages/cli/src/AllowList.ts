@@ -185,10 +185,15 @@ export interface AllowList {
 
 const lookedAt = "1 second"
 
+/** A file that has not changed for so long is whole, as with those of resources. */
+const quiet = "50 millis"
+
 const failed = (message: string): CommandFailure => new CommandFailure({ kind: "failed", message })
 
 interface Read {
   readonly signature: string
+  /** Whether nothing is in it at all: as in one that is about to be written. */
+  readonly isBlank: boolean
   readonly rules: ReadonlyArray<Rule>
 }
 
@@ -200,14 +205,16 @@ const signatureOf = async (path: string): Promise<string> => {
 const read = async (path: string): Promise<Read> => {
   // Before it is read: a change meanwhile is seen the next time.
   const signature = await signatureOf(path)
-  const rules = await parseFile(await readFile(path, "utf8"))
+  const text = await readFile(path, "utf8")
+  const rules = await parseFile(text)
   if (typeof rules === "string") throw new Error(rules)
-  return { signature, rules }
+  return { signature, isBlank: text.trim() === "", rules }
 }
 
 /**
  * The rules of flags and of a file, which is looked at whenever a stream begins and every second: one that cannot be used
- * leaves the last good one in force, and an error in the log. Fails for a file that cannot be used at the start.
+ * leaves the last good one in force, and an error in the log; so does one that is empty, and one that is just written is waited
+ * for. Fails for a file that cannot be used at the start.
  *
  * @since 0.1.0
  */
@@ -221,13 +228,20 @@ export const make = (flags: ReadonlyArray<Rule>, file: string | undefined): Effe
       catch: (cause) => failed(`--allow-file ${file} cannot be used: ${Reason.of(cause)}`)
     })
     let problem = ""
-    const refresh = Effect.tryPromise({
-      try: async () => {
-        if ((await signatureOf(file)) === current.signature) return false
-        current = await read(file)
-        return true
-      },
-      catch: Reason.of
+    const look = <A>(of: (path: string) => Promise<A>) => Effect.tryPromise({ try: () => of(file), catch: Reason.of })
+    const refresh = Effect.gen(function* () {
+      const signature = yield* look(signatureOf)
+      if (signature === current.signature) return false
+      yield* Effect.sleep(quiet)
+      // ★ What is still written is looked at later: half of a file would throw out all that are in the other half.
+      if ((yield* look(signatureOf)) !== signature) return false
+      const next = yield* look(read)
+      if ((yield* look(signatureOf)) !== signature) return false
+      if (next.isBlank && current.rules.length > 0) {
+        return yield* Effect.fail("it is empty; {} lets nobody read anything")
+      }
+      current = next
+      return true
     }).pipe(
       Effect.flatMap((changed) => {
         if (!changed) return Effect.void

@@ -1,7 +1,8 @@
 import type { ServerTransport } from "@effect-xds/transport"
-import { Effect, Either, Logger } from "effect"
-import { writeFileSync } from "node:fs"
+import { Chunk, Effect, Either, Fiber, Logger, Option, TestClock, TestContext } from "effect"
+import { appendFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { setImmediate } from "node:timers/promises"
 import { describe, expect, it } from "vitest"
 import * as AllowList from "../src/AllowList.js"
 import { replaceFile, temporaryDirectory } from "./ServeProcess.js"
@@ -107,5 +108,42 @@ describe("an allow list", () => {
     expect([await may("edge"), await may("canary")]).toEqual([false, false])
     const failure = await Effect.runPromise(Effect.flip(AllowList.make([], "/no/such/file")))
     expect(failure.message).toContain("--allow-file /no/such/file cannot be used")
+  })
+
+  it("★ stays while the file is written: an empty one, and half of one, throw nobody out", async () => {
+    const file = join(temporaryDirectory(), "allow.yaml")
+    writeFileSync(file, "spiffe://corp/edge: edge\n")
+    const { allow } = await Effect.runPromise(AllowList.make([], file))
+    const lines: Array<string> = []
+    const logger = Logger.replace(
+      Logger.defaultLogger,
+      Logger.make(({ message }) => void lines.push(String(message)))
+    )
+    const may = async (): Promise<boolean> =>
+      Either.isRight(
+        await Effect.runPromise(Effect.provide(Effect.either(allow(peer(["URI:spiffe://corp/edge"]), "edge")), logger))
+      )
+    // A program that has opened it, and takes its time.
+    writeFileSync(file, "")
+    expect(await may()).toBe(true)
+    expect(lines).toEqual([
+      `--allow-file ${file} cannot be used, its last good content stays in force: it is empty; {} lets nobody read anything`
+    ])
+    // One that writes line by line.
+    writeFileSync(file, "spiffe://corp/other: edge\n")
+    const during = await Effect.gen(function* () {
+      const asked = yield* Effect.fork(allow(peer(["URI:spiffe://corp/edge"]), "edge"))
+      const isOn = Effect.map(Fiber.poll(asked), Option.isNone)
+      while ((yield* isOn) && Chunk.isEmpty(yield* TestClock.sleeps())) yield* Effect.promise(() => setImmediate())
+      appendFileSync(file, "spiffe://corp/edge: edge\n")
+      yield* TestClock.adjust("50 millis")
+      return yield* Effect.either(asked)
+    }).pipe(Effect.provide(TestContext.TestContext), Effect.provide(logger), Effect.runPromise)
+    expect(Either.isRight(during)).toBe(true)
+    expect(lines).toHaveLength(1)
+    expect(await may()).toBe(true)
+    expect(lines.slice(1)).toEqual([`--allow-file ${file} changed and is in force: 2 identities`])
+    writeFileSync(file, "{}\n")
+    expect(await may()).toBe(false)
   })
 })
