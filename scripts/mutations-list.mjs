@@ -11535,6 +11535,13 @@ const server = [
     line: "      yield* Effect.sleep(quiet)\n",
     becomes: "",
     by: "packages/cli/test/AllowList.test.ts"
+  },
+  {
+    fault: "serve listens on every interface where the address is the value of an unset variable",
+    file: "packages/cli/src/commands/serve.ts",
+    line: 'text.trim() === "" ? undefined : text',
+    becomes: "text",
+    by: "packages/cli/test/program.test.ts"
   }
 ]
 

@@ -88,6 +88,11 @@ describe("effect-xds", { timeout: 3 * deadline }, () => {
     [["get", "--tls=1", "a", "b"], "get: --tls takes no value"],
     [["get", "--metadata", "a", "a", "b"], "get: --metadata is KEY=VALUE"],
     [["serve", "--port"], "serve: --port needs a value: --port PORT"],
+    [["serve", "--host", ""], "serve: --host is an address, such as 127.0.0.1; 0.0.0.0 is every interface"],
+    [
+      ["serve", "--admin-host", " "],
+      "serve: --admin-host is an address, such as 127.0.0.1; 0.0.0.0 is every interface"
+    ],
     [
       ["serve", ".", "--tls-crt", "a"],
       "serve: there is no option --tls-crt: did you mean --tls-cert? (effect-xds serve --help lists them)"

@@ -18,6 +18,16 @@ const parseBytes = (text: string): number | undefined => (/^[1-9]\d{3,9}$/.test(
 const port = <A extends number | undefined>(description: string, initial: A) =>
   CommandLine.parsed("PORT", description, initial, parsePort, "a number from 0 (any free port) to 65535")
 
+/** ★ Nothing is every interface to Node; who has left a variable unset does not mean that. */
+const host = (description: string) =>
+  CommandLine.parsed(
+    "ADDRESS",
+    description,
+    "127.0.0.1",
+    (text) => (text.trim() === "" ? undefined : text),
+    "an address, such as 127.0.0.1; 0.0.0.0 is every interface"
+  )
+
 /** Of a Unix socket, in gRPC's syntax; the path is what comes behind `unix:` or `unix://`. */
 const parseSocket = (text: string): string | undefined => /^unix:(?:\/\/(?=\/))?([^\0]+)$/.exec(text)?.[1]
 
@@ -55,11 +65,7 @@ export const serve = CommandLine.command({
   },
   options: {
     api: apiOption,
-    host: CommandLine.text(
-      "ADDRESS",
-      "Address to serve gRPC and REST on; 0.0.0.0 for every interface. Default: 127.0.0.1",
-      "127.0.0.1"
-    ),
+    host: host("Address to serve gRPC and REST on; 0.0.0.0 for every interface. Default: 127.0.0.1"),
     port: port("Port of gRPC, gRPC-Web and Connect; 0 for any free one. Default: 18000", 18_000),
     listen: socket(
       "Serves gRPC, gRPC-Web and Connect on this Unix socket and on no port; who may write to it may read all"
@@ -70,11 +76,7 @@ export const serve = CommandLine.command({
     ),
     restPort: port("Serves REST, polling and long polling, on this port", undefined),
     restListen: socket("The same on this Unix socket"),
-    adminHost: CommandLine.text(
-      "ADDRESS",
-      "Address of the admin port; who reaches it can read what is served. Default: 127.0.0.1",
-      "127.0.0.1"
-    ),
+    adminHost: host("Address of the admin port; who reaches it can read what is served. Default: 127.0.0.1"),
     adminPort: port("Port of /healthz, /readyz, /metrics, /status and /config_dump. Default: 18090", 18_090),
     adminListen: socket("The same on this Unix socket and on no port"),
     adminAllowHost: CommandLine.texts(
