@@ -11490,8 +11490,8 @@ const server = [
   {
     fault: "the password of a URL that stands in the wrong place is in the error",
     file: "packages/cli/src/ErrorLine.ts",
-    line: 'line.replaceAll(userOfUrl, "$1[redacted]@")',
-    becomes: 'line.replaceAll(userOfUrl, "$&")',
+    line: 'line.replaceAll(passwordOfUrl, "$1[redacted]@")',
+    becomes: 'line.replaceAll(passwordOfUrl, "$&")',
     by: "packages/cli/test/program.test.ts"
   },
   {

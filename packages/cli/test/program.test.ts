@@ -126,12 +126,16 @@ describe("effect-xds", { timeout: 3 * deadline }, () => {
   })
 
   it.each([
-    [["serve", "--store", "env:postgres://u:hunter2@db/x"], 2, "serve: --store is sqlite:FILE, postgres://"],
-    [["serve", "postgres://u:hunter2@db/x"], 3, "postgres://[redacted]@db/x: there is no such file"],
-    [["postgres://u:hun@ter2@db/x"], 2, 'there is no command "postgres://[redacted]@db/x"'],
-    [["status", "http://user:hunter2@127.0.0.1:1"], 3, "http://[redacted]@127.0.0.1:1/status gives no answer: "],
-    [["get", "http://user:hunter2@127.0.0.1:1", "CDS", "--timeout", "1"], 2, "http://[redacted]@127.0.0.1:1"]
-  ])("%j: the user and the password of a URL are not repeated", async (args, code, words) => {
+    [
+      ["serve", "--store", "env:postgres://u:hunter2@db/x"],
+      2,
+      "serve: --store is sqlite:FILE, postgres://USER@HOST/DATABASE"
+    ],
+    [["serve", "postgres://u:hunter2@db/x"], 3, "postgres://u:[redacted]@db/x: there is no such file"],
+    [["postgres://u:hun@ter2@db/x"], 2, 'there is no command "postgres://u:[redacted]@db/x"'],
+    [["status", "http://user:hunter2@127.0.0.1:1"], 3, "http://user:[redacted]@127.0.0.1:1/status gives no answer: "],
+    [["get", "http://user:hunter2@127.0.0.1:1", "CDS", "--timeout", "1"], 2, "http://user:[redacted]@127.0.0.1:1"]
+  ])("%j: the password of a URL is not repeated", async (args, code, words) => {
     const { code: is, stderr, stdout } = await run(...args)
     expect([is, stdout, stderr]).toEqual([code, "", expect.stringContaining(words)])
     expect(stderr).not.toMatch(/hunter2|ter2/)
