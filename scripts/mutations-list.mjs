@@ -11545,100 +11545,74 @@ const server = [
   }
 ]
 
-const client = [
-]
+const client = []
 
 /** The client's driver and its parts. */
-const clientPackage = [
-]
+const clientPackage = []
 
 /** What is handed in on the client's side, and fails. */
-const clientDefects = [
-]
+const clientDefects = []
 
 /** When a client answers and reads: its watchers, and what it was given. */
-const flowControl = [
-]
+const flowControl = []
 
 /** The server's driver and its parts. */
-const serverPackage = [
-]
+const serverPackage = []
 
 /** Bounds, boundaries, order, and what is cleaned up, in the client. */
-const clientDetails = [
-]
+const clientDetails = []
 
 /** What is thin: HTTP, files, the allow list, the admin port, what a client is told before it begins. */
-const thinParts = [
-]
+const thinParts = []
 
 // Routing: what implementations of A28 and of the policies get wrong, and what its tests see.
-const routing = [
-]
+const routing = []
 
 // Outlier detection: what its rules have marked as easily wrong.
-const discovery = [
-]
+const discovery = []
 
-const checks = [
-]
+const checks = []
 
 /** What the streams of a group are given, and when; how they are served. */
-const fanOut = [
-]
+const fanOut = []
 
 /** Where rules are asked: before resources are served, and before they are accepted. */
-const validating = [
-]
+const validating = []
 
 /** The rules of messages. A judge sees most of these, too; here the tests that need none have to. */
-const validation = [
-]
+const validation = []
 
 /** Resources made on demand: what waits for them, and who has them made. */
-const onDemand = [
-]
+const onDemand = []
 
 /** Envoy's v2 API. */
-const v2 = [
-]
+const v2 = []
 
 /** The same, as the exploration sees it: in every state a watcher may be at work, leave, or never come back. */
-const exploredFlowControl = [
-]
+const exploredFlowControl = []
 
-const groupRules = [
-]
+const groupRules = []
 
-const virtualHosts = [
-]
+const virtualHosts = []
 
-const dynamicParameters = [
-]
+const dynamicParameters = []
 
-const localityEndpoints = [
-]
+const localityEndpoints = []
 
-const collections = [
-]
+const collections = []
 
 // The store and the server that ask group rules.
-const groupChecks = [
-]
+const groupChecks = []
 
 /** What nobody should send. */
-const badInput = [
-]
+const badInput = []
 
-const calls = [
-]
+const calls = []
 
-const clientCollections = [
-]
+const clientCollections = []
 
 /** A store in a database. */
-const inDatabase = [
-]
+const inDatabase = []
 
 export const mutations = [
   ...v2,
@@ -11667,5 +11641,5 @@ export const mutations = [
   ...groupChecks,
   ...badInput,
   ...calls,
-  ...inDatabase,
+  ...inDatabase
 ]
