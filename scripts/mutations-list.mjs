@@ -2077,8 +2077,9 @@ const server = [
   {
     fault: "a state is told before all children were updated",
     file: "packages/routing/src/policy/ManyChildren.ts",
-    line: "return [{ children, setup, updating: true }, outputs]",
-    becomes: 'return [{ children, setup, updating: true }, [...outputs, { _tag: "State", ...tell(setup, children) }]]',
+    line: "return [{ children, setup, updating: true, heard: List.nil() }, outputs]",
+    becomes:
+      'return [{ children, setup, updating: true, heard: List.nil() }, [...outputs, { _tag: "State", ...tell(setup, children) }]]',
     by: "packages/routing/test/exploration.test.ts"
   },
   {
@@ -11542,6 +11543,27 @@ const server = [
     line: 'text.trim() === "" ? undefined : text',
     becomes: "text",
     by: "packages/cli/test/program.test.ts"
+  },
+  {
+    fault: "a policy's children are copied for each of them that says something while a config is carried out",
+    file: "packages/routing/src/policy/PerEndpoint.ts",
+    line: "return [{ ...self, failure, heard: List.prepend(self.heard, input) }, wake]",
+    becomes: "return [{ ...self, failure, children: Children.record(self.children, List.of(input)) }, wake]",
+    by: "packages/routing/test/channel.test.ts"
+  },
+  {
+    fault: "a tree copies the children of a node for each of them",
+    file: "packages/routing/src/Tree.ts",
+    line: "  node.children.set(name, slot)\n",
+    becomes: "  Object.assign(node, { children: new Map(node.children).set(name, slot) })\n",
+    by: "packages/routing/test/channel.test.ts"
+  },
+  {
+    fault: "all clusters are copied for each that a call holds",
+    file: "packages/routing/src/XdsConfig.ts",
+    line: "    if (clusters.has(cluster)) continue\n    const found = new Map<string, ClusterConfig>()\n",
+    becomes: "    const found = new Map(clusters)\n",
+    by: "packages/routing/test/channel.test.ts"
   }
 ]
 

@@ -5,6 +5,7 @@
  * @see https://github.com/grpc/proposal/blob/master/A28-xds-traffic-splitting-and-routing.md "Weighted target LB policy"
  * @since 0.1.0
  */
+import * as List from "effect/List"
 import type { Connectivity } from "./Connectivity.js"
 import * as Connectivities from "./Connectivity.js"
 import type { Endpoint } from "./Endpoint.js"
@@ -84,15 +85,33 @@ export const update = (
 }
 
 /**
- * Notes what a child said; one that is kept unused is tracked, too.
+ * What a child said.
  *
  * @since 0.1.0
  */
-export const record = (self: Children, name: string, state: Connectivity, picker: Picker): Children => {
-  const child = self.get(name)
-  if (child === undefined) return self
-  const counted = Connectivities.sticky(child.state, state)
-  return new Map(self).set(name, { ...child, state: counted, picker })
+export interface Heard {
+  readonly name: string
+  readonly state: Connectivity
+  readonly picker: Picker
+}
+
+/**
+ * Notes what children said, the last first; one that is kept unused is tracked, too. All children are copied: what is heard
+ * while a config is carried out is to be noted at once.
+ *
+ * @since 0.1.0
+ */
+export const record = <Each extends { readonly state: Connectivity; readonly picker: Picker | undefined }>(
+  self: ReadonlyMap<string, Each>,
+  heard: List.List<Heard>
+): ReadonlyMap<string, Each> => {
+  if (List.isNil(heard)) return self
+  const next = new Map(self)
+  for (const { name, picker, state } of List.reverse(heard)) {
+    const child = next.get(name)
+    if (child !== undefined) next.set(name, { ...child, state: Connectivities.sticky(child.state, state), picker })
+  }
+  return next
 }
 
 /**

@@ -144,6 +144,15 @@ interface Run {
   readonly connections: Map<Address, Shared>
 }
 
+/**
+ * A node while an input is carried out: a copy of its own. Made once for all that comes of the input: a node with thousands of
+ * children is not copied for each of them.
+ */
+type Draft = { -readonly [Key in keyof Omit<Node, "deadline">]: Node[Key] } & {
+  readonly children: Map<string, Slot>
+  readonly wanted: Set<Address>
+}
+
 /** A node after a step, and what it said in it, in order. */
 interface Fed {
   readonly node: Node
@@ -202,90 +211,87 @@ const makeNode = (policy: Definition, id: string): Node => ({
   exchanged: 0
 })
 
-/** Gives a policy its config; what its children say meanwhile becomes one state. */
-const configure = (run: Run, node: Node, config: Configured, endpoints: ReadonlyArray<Endpoint>): Fed => {
-  const first = feed(run, node, { _tag: "Config", config, endpoints })
-  const second = feed(run, first.node, { _tag: "Configured" })
-  return { node: second.node, said: [...first.said, ...second.said] }
+const open = ({ children, exchanged, id, policy, state, told, wanted }: Node): Draft => ({
+  id,
+  policy,
+  state,
+  children: new Map(children),
+  told,
+  wanted: new Set(wanted),
+  exchanged
+})
+
+const close = ({ children, exchanged, id, policy, state, told, wanted }: Draft): Node => {
+  let deadline = policy.deadline(state)
+  for (const slot of children.values()) deadline = Math.min(deadline, deadlineOf(slot))
+  return { id, policy, state, children, told, wanted, deadline, exchanged }
 }
 
-const feed = (run: Run, node: Node, input: Parameters<Definition["step"]>[1]): Fed => {
+/** Gives a policy inputs, one after the other. */
+const feedAll = (run: Run, node: Node, inputs: ReadonlyArray<Parameters<Definition["step"]>[1]>): Fed => {
+  const draft = open(node)
+  const said: Array<Told> = []
+  for (const input of inputs) feed(run, draft, input, said)
+  return { node: close(draft), said }
+}
+
+/** Gives a policy its config; what its children say meanwhile becomes one state. */
+const configure = (run: Run, node: Node, config: Configured, endpoints: ReadonlyArray<Endpoint>): Fed =>
+  feedAll(run, node, [{ _tag: "Config", config, endpoints }, { _tag: "Configured" }])
+
+/** @param said what the policy says is added */
+const feed = (run: Run, node: Draft, input: Parameters<Definition["step"]>[1], said: Array<Told>): void => {
   const [state, outputs] = node.policy.step(node.state, input, run.context)
-  let next: Node = { ...node, state }
-  let said = quiet
+  node.state = state
   // ★ What the policy says now comes first: a child that is made, or a connection that is there already, is heard at once,
   // and what the policy says to that comes after.
   const order = [...outputs.filter(({ _tag }) => _tag === "State"), ...outputs.filter(({ _tag }) => _tag !== "State")]
-  for (const output of order) {
-    const fed = carryOut(run, next, output)
-    next = fed.node
-    if (fed.said.length > 0) said = [...said, ...fed.said]
-  }
-  return { node: withDeadline(next), said }
+  for (const output of order) carryOut(run, node, output, said)
 }
 
-const withDeadline = (node: Node): Node => {
-  let least = node.policy.deadline(node.state)
-  for (const slot of node.children.values()) least = Math.min(least, deadlineOf(slot))
-  return node.deadline === least ? node : { ...node, deadline: least }
-}
-
-const carryOut = (run: Run, node: Node, output: PolicyOutput): Fed => {
+const carryOut = (run: Run, node: Draft, output: PolicyOutput, said: Array<Told>): void => {
   switch (output._tag) {
-    case "State": {
-      const told = { state: output.state, picker: output.picker }
-      return { node: { ...node, told }, said: [told] }
-    }
+    case "State":
+      node.told = { state: output.state, picker: output.picker }
+      said.push(node.told)
+      return
     case "Create":
     case "Update": {
       const { child, endpoints, name } = output
-      const exchanged = node.exchanged + 1
+      const exchanged = ++node.exchanged
       const id = `${node.id}/${encodeURIComponent(name)}`
       const fed = configureSlot(run, node.children.get(name), id, exchanged, child, endpoints)
-      return hear(run, { ...node, exchanged }, name, fed)
+      return hear(run, node, name, fed, said)
     }
     case "ExitIdle": {
       const slot = node.children.get(output.name)
-      if (slot === undefined) return { node, said: quiet }
-      const inUse = feed(run, slot.current, { _tag: "ExitIdle" })
-      const { slot: next, said } = chooseInUse(run, { ...slot, current: inUse.node }, inUse.said, quiet)
-      return hear(run, node, output.name, { slot: next, said })
+      if (slot === undefined) return
+      const inUse = feedAll(run, slot.current, [{ _tag: "ExitIdle" }])
+      return hear(run, node, output.name, chooseInUse(run, { ...slot, current: inUse.node }, inUse.said, quiet), said)
     }
     case "Remove": {
       const slot = node.children.get(output.name)
-      if (slot === undefined) return { node, said: quiet }
+      if (slot === undefined) return
       removeSlot(run, slot)
-      const children = new Map(node.children)
-      children.delete(output.name)
-      return { node: { ...node, children }, said: quiet }
+      node.children.delete(output.name)
+      return
     }
     case "Connect":
-      if (node.wanted.has(output.address)) return { node, said: quiet }
-      return want(run, { ...node, wanted: new Set([...node.wanted, output.address]) }, output.address)
-    case "Disconnect": {
-      if (!node.wanted.has(output.address)) return { node, said: quiet }
-      unwant(run, node.id, output.address)
-      const wanted = new Set(node.wanted)
-      wanted.delete(output.address)
-      return { node: { ...node, wanted }, said: quiet }
-    }
+      if (node.wanted.has(output.address)) return
+      node.wanted.add(output.address)
+      return want(run, node, output.address, said)
+    case "Disconnect":
+      if (node.wanted.delete(output.address)) unwant(run, node.id, output.address)
+      return
     case "ReResolve":
       run.outputs.push({ _tag: "ReResolve", node: node.id })
-      return { node, said: quiet }
   }
 }
 
 /** Puts a child in its place and tells its parent what it said. */
-const hear = (run: Run, node: Node, name: string, { said, slot }: FedSlot): Fed => {
-  let next: Node =
-    node.children.get(name) === slot ? node : { ...node, children: new Map(node.children).set(name, slot) }
-  let all = quiet
-  for (const told of said) {
-    const fed = feed(run, next, { _tag: "ChildState", name, ...told })
-    next = fed.node
-    if (fed.said.length > 0) all = [...all, ...fed.said]
-  }
-  return { node: withDeadline(next), said: all }
+const hear = (run: Run, node: Draft, name: string, { said, slot }: FedSlot, all: Array<Told>): void => {
+  node.children.set(name, slot)
+  for (const told of said) feed(run, node, { _tag: "ChildState", name, ...told }, all)
 }
 
 const configureSlot = (
@@ -334,7 +340,7 @@ const visitSlot = (run: Run, slot: Slot, input: Exclude<Input, { readonly _tag: 
   return chooseInUse(run, next, current.said, pending?.said ?? quiet)
 }
 
-const isFor = (run: Run, { id }: Node, input: Exclude<Input, { readonly _tag: "Config" | "Close" }>): boolean => {
+const isFor = (run: Run, { id }: Draft, input: Exclude<Input, { readonly _tag: "Config" | "Close" }>): boolean => {
   switch (input._tag) {
     case "Connection":
       return run.connections.get(input.address)?.nodes.has(id) === true
@@ -363,31 +369,31 @@ const mayBeBelow = (
 }
 
 const visit = (run: Run, node: Node, input: Exclude<Input, { readonly _tag: "Config" | "Close" }>): Fed => {
-  let next = node
-  let said = quiet
-  for (const [name, slot] of node.children) {
-    if (!mayBeBelow(run, slot, input)) continue
-    const fed = hear(run, next, name, visitSlot(run, slot, input))
-    next = fed.node
-    if (fed.said.length > 0) said = [...said, ...fed.said]
+  const draft = open(node)
+  const said: Array<Told> = []
+  for (const name of node.children.keys()) {
+    // As it is by now: what a child says may change those after it.
+    const slot = draft.children.get(name)
+    if (slot === undefined || !mayBeBelow(run, slot, input)) continue
+    hear(run, draft, name, visitSlot(run, slot, input), said)
   }
-  const isDue = input._tag !== "Deadline" || next.policy.deadline(next.state) <= run.context.now
-  if (!isDue || !isFor(run, next, input)) return { node: next, said }
-  const own = feed(run, next, input._tag === "Wake" ? { _tag: "ExitIdle" } : input)
-  return { node: own.node, said: [...said, ...own.said] }
+  const isDue = input._tag !== "Deadline" || draft.policy.deadline(draft.state) <= run.context.now
+  if (isDue && isFor(run, draft, input)) {
+    feed(run, draft, input._tag === "Wake" ? { _tag: "ExitIdle" } : input, said)
+  }
+  return { node: close(draft), said }
 }
 
 /** A node wants a connection: ★ one that another node has is told at once, and one that failed is tried again. */
-const want = (run: Run, node: Node, address: Address): Fed => {
+const want = (run: Run, node: Draft, address: Address, said: Array<Told>): void => {
   const shared = run.connections.get(address)
   const nodes = new Set([...(shared?.nodes ?? []), node.id])
   if (shared?.state === "READY") {
     run.connections.set(address, { ...shared, nodes })
-    return feed(run, node, { _tag: "Connection", address, state: "READY", message: "" })
+    return feed(run, node, { _tag: "Connection", address, state: "READY", message: "" }, said)
   }
   run.connections.set(address, { state: "CONNECTING", nodes })
   if (shared?.state !== "CONNECTING") run.outputs.push({ _tag: "Connect", address })
-  return { node, said: quiet }
 }
 
 const unwant = (run: Run, id: string, address: Address): void => {

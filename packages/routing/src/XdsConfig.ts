@@ -379,7 +379,8 @@ const tell = (self: XdsConfig): Told | undefined => {
   for (const cluster of self.routed) if (!ClusterGraph.resolve(self, cluster, clusters)) return undefined
   // ★ What is wanted beside the routes and not known yet does not hold back the rest.
   for (const cluster of self.dynamic.keys()) {
-    const found = new Map(clusters)
+    if (clusters.has(cluster)) continue
+    const found = new Map<string, ClusterConfig>()
     if (ClusterGraph.resolve(self, cluster, found)) for (const [each, config] of found) clusters.set(each, config)
   }
   return { _tag: "Config", config: { listener, table, virtualHost, clusters } }

@@ -43,6 +43,68 @@ const connected = (draw?: () => number) => {
 const ended = ({ ended }: World) => Array.from(ended.values()).reduce((sum, count) => sum + count, 0)
 const sent = ({ sent }: World) => Array.from(sent.keys()).sort()
 
+/** How many entries of maps are written or gone through meanwhile. */
+const entriesIn = (run: () => void): number => {
+  const { set, values } = Object.getOwnPropertyDescriptors(Map.prototype)
+  let entries = 0
+  Object.defineProperty(Map.prototype, "set", {
+    ...set,
+    value(this: Map<unknown, unknown>, key: unknown, entry: unknown): unknown {
+      entries += 1
+      return set.value?.call(this, key, entry)
+    }
+  })
+  Object.defineProperty(Map.prototype, "values", {
+    ...values,
+    value(this: Map<unknown, unknown>): unknown {
+      entries += this.size
+      return values.value?.call(this)
+    }
+  })
+  try {
+    run()
+  } finally {
+    Object.defineProperties(Map.prototype, { set, values })
+  }
+  return entries
+}
+
+const numbers = (from: number, to: number): ReadonlyArray<number> =>
+  Array.from({ length: to - from }, (_, index) => from + index)
+
+describe("the work of an update", () => {
+  it.each(["ROUND_ROBIN", "LEAST_REQUEST", "RING_HASH"] as const)(
+    "grows with the endpoints, not faster: %s",
+    (name) => {
+      const work = (count: number): number => {
+        const world = started()
+        world.xds({ _tag: "Cluster", name: "a", known: value(clusterOf("a", { lbPolicy: Cluster_LbPolicy[name] })) })
+        world.xds({ _tag: "Assignment", name: "a", known: value(assignmentOf("a", numbers(1, 1 + count))) })
+        world.call()
+        world.until(1_000)
+        const known = value(assignmentOf("a", numbers(2, 2 + count)))
+        return entriesIn(() => world.xds({ _tag: "Assignment", name: "a", known }))
+      }
+      expect(work(200)).toBeLessThan(2.5 * work(100))
+    }
+  )
+
+  it("grows with the clusters, not faster, where all of them change", () => {
+    const work = (count: number): number => {
+      const names = numbers(0, count).map((number) => `cluster-${number}`)
+      const world = started()
+      for (const cluster of names) world.xds({ _tag: "Subscribe", cluster })
+      const routes = routesOf(...names.map((name) => ({ match: path(`/${name}`), action: to(name) })))
+      world.xds({ _tag: "RouteConfiguration", name: "routes", known: value(routes) })
+      for (const name of names) world.xds({ _tag: "Cluster", name, known: value(clusterOf(name)) })
+      const [last = "", ...rest] = names
+      for (const name of rest) world.xds({ _tag: "Assignment", name, known: value(assignmentOf(name, [1])) })
+      return entriesIn(() => world.xds({ _tag: "Assignment", name: last, known: value(assignmentOf(last, [1])) }))
+    }
+    expect(work(100)).toBeLessThan(2.5 * work(50))
+  })
+})
+
 describe("channel", () => {
   it("watches what it needs, one after the other; calls wait until all of it is there", () => {
     const world = started()

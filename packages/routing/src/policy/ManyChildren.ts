@@ -4,6 +4,7 @@
  *
  * @since 0.1.0
  */
+import * as List from "effect/List"
 import * as Children from "../Children.js"
 import type { Connectivity } from "../Connectivity.js"
 import type { Endpoint } from "../Endpoint.js"
@@ -21,6 +22,8 @@ export interface State<out Setup> {
   readonly setup: Setup | undefined
   /** A config is being carried out: what children say is recorded only. */
   readonly updating: boolean
+  /** What they said meanwhile, the last first. */
+  readonly heard: List.List<Children.Heard>
 }
 
 /**
@@ -57,31 +60,32 @@ export const make = <Config, Setup>({
   tell,
   wakes
 }: Particulars<Config, Setup>): Policy<Config, State<Setup>> => {
-  const told = ({ children, setup, updating }: State<Setup>): ReadonlyArray<Output> =>
-    updating || setup === undefined ? nothing : [{ _tag: "State", ...tell(setup, children) }]
+  const told = ({ children, setup }: State<Setup>): ReadonlyArray<Output> =>
+    setup === undefined ? nothing : [{ _tag: "State", ...tell(setup, children) }]
   return {
     name,
-    make: () => ({ children: Children.empty, setup: undefined, updating: false }),
+    make: () => ({ children: Children.empty, setup: undefined, updating: false, heard: List.nil() }),
     step: (self, input, { now }) => {
       switch (input._tag) {
         case "Config": {
           const { setup, wanted } = configure(input.config, input.endpoints)
           const [children, outputs] = Children.update(self.children, wanted, now)
-          return [{ children, setup, updating: true }, outputs]
+          return [{ children, setup, updating: true, heard: List.nil() }, outputs]
         }
         // ★ One state, after all children were updated.
         case "Configured": {
-          const next = { ...self, updating: false }
+          const children = Children.record(self.children, self.heard)
+          const next = { ...self, children, updating: false, heard: List.nil<Children.Heard>() }
           return [next, told(next)]
         }
         case "ChildState": {
-          const children = Children.record(self.children, input.name, input.state, input.picker)
-          const child = children.get(input.name)
+          const child = self.children.get(input.name)
           if (child === undefined) return [self, nothing]
-          const next = { ...self, children }
           // ★ Else nobody wakes it while picks wait.
           const wake: ReadonlyArray<Output> =
             wakes && input.state === "IDLE" ? [{ _tag: "ExitIdle", name: input.name }] : nothing
+          if (self.updating) return [{ ...self, heard: List.prepend(self.heard, input) }, wake]
+          const next = { ...self, children: Children.record(self.children, List.of(input)) }
           return [next, child.unusedSince === undefined ? [...wake, ...told(next)] : wake]
         }
         case "ExitIdle":

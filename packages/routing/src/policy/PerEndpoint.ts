@@ -7,6 +7,8 @@
  * @see https://github.com/grpc/proposal/blob/master/A61-IPv4-IPv6-dualstack-backends.md
  * @since 0.1.0
  */
+import * as List from "effect/List"
+import * as Children from "../Children.js"
 import type { Connectivity } from "../Connectivity.js"
 import * as Connectivities from "../Connectivity.js"
 import type { Endpoint } from "../Endpoint.js"
@@ -42,6 +44,8 @@ export interface State<out Config> {
   readonly said: Connectivity | undefined
   /** A config is being carried out: what children say is recorded only. */
   readonly updating: boolean
+  /** What they said meanwhile, the last first. */
+  readonly heard: List.List<Children.Heard>
 }
 
 /**
@@ -91,7 +95,8 @@ export const make = <Config>({ failed, name, ready }: Particulars<Config>): Poli
       children: new Map(),
       failure: undefined,
       said: undefined,
-      updating: false
+      updating: false,
+      heard: List.nil()
     }),
     step: (self, input) => {
       switch (input._tag) {
@@ -106,20 +111,25 @@ export const make = <Config>({ failed, name, ready }: Particulars<Config>): Poli
             outputs.push({ _tag: output, name: key, child, endpoints: [endpoint] })
           }
           for (const key of self.children.keys()) if (!endpoints.has(key)) outputs.push({ _tag: "Remove", name: key })
-          return [{ ...self, config: input.config, children, updating: true }, outputs]
+          return [{ ...self, config: input.config, children, updating: true, heard: List.nil() }, outputs]
         }
         case "Configured":
-          return tell({ ...self, updating: false })
+          return tell({
+            ...self,
+            children: Children.record(self.children, self.heard),
+            updating: false,
+            heard: List.nil()
+          })
         case "ChildState": {
           const before = self.children.get(input.name)
           if (before === undefined) return [self, nothing]
-          const state = Connectivities.sticky(before.state, input.state)
-          const children = new Map(self.children).set(input.name, { state, picker: input.picker })
           const failure = input.state === "TRANSIENT_FAILURE" ? input.picker : self.failure
-          const next = { ...self, children, failure }
           const wake: ReadonlyArray<Output> =
             input.state === "IDLE" ? [{ _tag: "ExitIdle", name: input.name }] : nothing
-          if (self.updating) return [next, wake]
+          if (self.updating) return [{ ...self, failure, heard: List.prepend(self.heard, input) }, wake]
+          const children = Children.record(self.children, List.of(input))
+          const next = { ...self, children, failure }
+          const state = Connectivities.sticky(before.state, input.state)
           if (before.state === state && state === "CONNECTING") return [next, wake]
           const [told, outputs] = tell(next)
           return [told, [...wake, ...outputs]]

@@ -5,8 +5,9 @@
  * @see https://github.com/grpc/proposal/blob/master/A76-ring-hash-improvements.md
  * @since 0.1.0
  */
+import * as List from "effect/List"
+import * as Children from "../Children.js"
 import type { Connectivity } from "../Connectivity.js"
-import * as Connectivities from "../Connectivity.js"
 import type { Endpoint } from "../Endpoint.js"
 import * as Endpoints from "../Endpoint.js"
 import type { Picker, Ring, RingChild } from "../Picker.js"
@@ -49,6 +50,8 @@ export interface State {
   readonly ring: Ring
   /** A config is being carried out: what children say is recorded only. */
   readonly updating: boolean
+  /** What they said meanwhile, the last first. */
+  readonly heard: List.List<Children.Heard>
 }
 
 const nothing: ReadonlyArray<Output> = []
@@ -78,8 +81,7 @@ const ringChildOf = (node: string, key: string, { picker, state }: Child): RingC
   }
 }
 
-const tell = ({ children, node, ring, updating }: State): ReadonlyArray<Output> => {
-  if (updating) return nothing
+const tell = ({ children, node, ring }: State): ReadonlyArray<Output> => {
   const state = stateOf(children)
   if (children.size === 0) {
     return [{ _tag: "State", state, picker: Pickers.fail("NoEndpoint", "ring_hash has no endpoints") }]
@@ -109,7 +111,15 @@ const sameMembers = (a: ReadonlyArray<Member>, b: ReadonlyArray<Member>): boolea
  */
 export const policy = define<Config, State>({
   name: "ring_hash_experimental",
-  make: (node) => ({ node, children: new Map(), members: [], sizes: [0, 0], ring: noRing, updating: false }),
+  make: (node) => ({
+    node,
+    children: new Map(),
+    members: [],
+    sizes: [0, 0],
+    ring: noRing,
+    updating: false,
+    heard: List.nil()
+  }),
   step: (self, input, { rings = Rings }) => {
     switch (input._tag) {
       case "Config": {
@@ -130,18 +140,18 @@ export const policy = define<Config, State>({
           outputs.push({ _tag: before === undefined ? "Create" : "Update", name: key, child, endpoints: [endpoint] })
         }
         for (const key of self.children.keys()) if (!endpoints.has(key)) outputs.push({ _tag: "Remove", name: key })
-        return [{ ...self, children, members, ring, sizes: [minRingSize, maxRingSize], updating: true }, outputs]
+        const sizes = [minRingSize, maxRingSize] as const
+        return [{ ...self, children, members, ring, sizes, updating: true, heard: List.nil() }, outputs]
       }
       case "Configured": {
-        const next = { ...self, updating: false }
+        const children = Children.record(self.children, self.heard)
+        const next = { ...self, children, updating: false, heard: List.nil<Children.Heard>() }
         return [next, tell(next)]
       }
       case "ChildState": {
-        const before = self.children.get(input.name)
-        if (before === undefined) return [self, nothing]
-        const state = Connectivities.sticky(before.state, input.state)
-        const children = new Map(self.children).set(input.name, { state, picker: input.picker })
-        const next = { ...self, children }
+        if (!self.children.has(input.name)) return [self, nothing]
+        if (self.updating) return [{ ...self, heard: List.prepend(self.heard, input) }, nothing]
+        const next = { ...self, children: Children.record(self.children, List.of(input)) }
         return [next, tell(next)]
       }
       case "ExitIdle": {
