@@ -11564,6 +11564,20 @@ const server = [
     line: "    if (clusters.has(cluster)) continue\n    const found = new Map<string, ClusterConfig>()\n",
     becomes: "    const found = new Map(clusters)\n",
     by: "packages/routing/test/channel.test.ts"
+  },
+  {
+    fault: "a cluster is given all its endpoints again when another one changes",
+    file: "packages/routing/src/policy/Cds.ts",
+    line: "if (self.given !== undefined && isSame(self.given, given)) return [self, nothing]",
+    becomes: "",
+    by: "packages/routing/test/channel.test.ts"
+  },
+  {
+    fault: "an aggregate does not see that one of its leaves changed",
+    file: "packages/routing/src/policy/Cds.ts",
+    line: "return { cluster, sessions, parts: [config, ...leaves] }",
+    becomes: "return { cluster, sessions, parts: [config] }",
+    by: "packages/routing/test/channel.test.ts"
   }
 ]
 

@@ -222,7 +222,7 @@ export const step = (self: XdsConfig, input: Input): readonly [XdsConfig, Readon
     if (resources.VirtualHost.has(name)) outputs.push({ _tag: "Refresh", kind: "VirtualHost", name })
   }
   const next = { ...self, routed, dynamic, resources }
-  const told = tell(next)
+  const told = withSame(tell(next), self.told)
   if (told === undefined || isSame(told, self.told)) return [next, outputs]
   return [{ ...next, told }, [...outputs, told]]
 }
@@ -386,6 +386,17 @@ const tell = (self: XdsConfig): Told | undefined => {
   return { _tag: "Config", config: { listener, table, virtualHost, clusters } }
 }
 
+/** What is to be told, with the values of before for clusters of which the same is said again. */
+const withSame = (told: Told | undefined, before: Told | undefined): Told | undefined => {
+  if (told?._tag !== "Config" || before?._tag !== "Config") return told
+  const clusters = new Map<string, ClusterConfig>()
+  for (const [name, config] of told.config.clusters) {
+    const other = before.config.clusters.get(name)
+    clusters.set(name, other !== undefined && ClusterGraph.isSameCluster(config, other) ? other : config)
+  }
+  return { _tag: "Config", config: { ...told.config, clusters } }
+}
+
 /** Whether the same is told again: equal parts are the same values. */
 const isSame = (told: Told, before: Told | undefined): boolean => {
   if (before === undefined) return false
@@ -394,9 +405,6 @@ const isSame = (told: Told, before: Told | undefined): boolean => {
   const [a, b] = [told.config, before.config]
   if (a.listener !== b.listener || a.table !== b.table || a.virtualHost !== b.virtualHost) return false
   if (a.clusters.size !== b.clusters.size) return false
-  for (const [name, config] of a.clusters) {
-    const other = b.clusters.get(name)
-    if (other === undefined || !ClusterGraph.isSameCluster(config, other)) return false
-  }
+  for (const [name, config] of a.clusters) if (config !== b.clusters.get(name)) return false
   return true
 }

@@ -103,6 +103,22 @@ describe("the work of an update", () => {
     }
     expect(work(100)).toBeLessThan(2.5 * work(50))
   })
+
+  it("does not grow with the endpoints of other clusters", () => {
+    const work = (count: number): number => {
+      const world = started()
+      const routes = routesOf({ match: path("/a"), action: to("a") }, { match: all, action: to("b") })
+      world.xds({ _tag: "RouteConfiguration", name: "routes", known: value(routes) })
+      world.xds({ _tag: "Cluster", name: "b", known: value(clusterOf("b")) })
+      world.xds({ _tag: "Assignment", name: "b", known: value(assignmentOf("b", numbers(10, 10 + count))) })
+      world.xds({ _tag: "Assignment", name: "a", known: value(assignmentOf("a", [1, 2])) })
+      world.until(1_000)
+      const known = value(assignmentOf("a", [2, 3]))
+      return entriesIn(() => world.xds({ _tag: "Assignment", name: "a", known }))
+    }
+    // Connections are in one map, which is copied once.
+    expect(work(200) - work(100)).toBeLessThan(2 * 100)
+  })
 })
 
 describe("channel", () => {
@@ -218,6 +234,10 @@ describe("channel", () => {
     world.call()
     world.until(2_000)
     expect(sent(world)).toEqual(["10.0.0.2:80"])
+    world.xds({ _tag: "Assignment", name: "c", known: value(assignmentOf("c", [3])) })
+    world.until(3_000)
+    world.call()
+    expect(sent(world)).toEqual(["10.0.0.2:80", "10.0.0.3:80"])
   })
 
   it("★ a cluster is ready at once over a connection that another cluster has", () => {

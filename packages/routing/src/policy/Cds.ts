@@ -43,12 +43,21 @@ interface Named {
   readonly localities: ReadonlySet<string>
 }
 
+/** What a config says of a cluster: itself and, of an aggregate, its leaves. */
+interface Given {
+  readonly cluster: string
+  readonly sessions: boolean
+  readonly parts: ReadonlyArray<ClusterConfig | undefined>
+}
+
 /**
  * Its state.
  *
  * @since 0.1.0
  */
 export interface State extends OneChild.Hearing {
+  /** What the child was made of; `undefined` before the first config. */
+  readonly given: Given | undefined
   readonly named: ReadonlyArray<Named>
   /** Names given so far: none is given twice. */
   readonly names: number
@@ -182,6 +191,18 @@ const dropsOf = (assignment: Assignment | undefined): Assignment["drops"] => ass
 /** ★ Calls of a cluster that is not there never wait: they would hold it for ever. */
 const gone = (message: string): Picker => ({ _tag: "Drop", status: Status.unavailable("Resource", message) })
 
+const givenOf = ({ cluster, clusters, sessions = false }: Config): Given => {
+  const config = clusters.get(cluster)
+  const leaves = config?._tag === "Aggregate" ? config.leaves.map((leaf) => clusters.get(leaf)) : []
+  return { cluster, sessions, parts: [config, ...leaves] }
+}
+
+const isSame = (a: Given, b: Given): boolean =>
+  a.cluster === b.cluster &&
+  a.sessions === b.sessions &&
+  a.parts.length === b.parts.length &&
+  a.parts.every((part, index) => part === b.parts[index])
+
 const configOf = (
   self: State,
   { cluster, clusters, isCalm = false, sessions = false }: Config
@@ -231,6 +252,7 @@ const tell = ({ failure, heard, missing, updating }: State): ReadonlyArray<Outpu
 export const policy = define<Config, State>({
   name: "cds_experimental",
   make: () => ({
+    given: undefined,
     named: [],
     names: 0,
     hasChild: false,
@@ -242,7 +264,10 @@ export const policy = define<Config, State>({
   step: (self, input) => {
     switch (input._tag) {
       case "Config": {
-        const [next, made] = configOf(self, input.config)
+        // Of a change elsewhere nothing below hears: it would be as much work as all clusters have endpoints.
+        const given = givenOf(input.config)
+        if (self.given !== undefined && isSame(self.given, given)) return [self, nothing]
+        const [next, made] = configOf({ ...self, given }, input.config)
         if ("_tag" in made) {
           const outputs: ReadonlyArray<Output> = self.hasChild ? [{ _tag: "Remove", name: child }] : nothing
           return [{ ...next, hasChild: false, failure: made, heard: undefined, updating: true }, outputs]
@@ -254,6 +279,7 @@ export const policy = define<Config, State>({
         ]
       }
       case "Configured":
+        return self.updating ? OneChild.hear(self, input, tell) : [self, nothing]
       case "ChildState":
         return OneChild.hear(self, input, tell)
       case "ExitIdle":
