@@ -161,7 +161,7 @@ const nothingWrong: ReadonlyArray<Wrong> = []
 
 const always = (): boolean => true
 
-/** Resources that are settled between two yields: what they say is compared by name, some µs each. */
+/** Resources, and what they say, that are looked at between two yields: they are compared by name, some µs each. */
 const atOnce = 64
 
 /** Rules of gRPC alone, which count for what a listener for gRPC leads to. */
@@ -173,16 +173,27 @@ const ofGrpcAlone: ReadonlySet<string> = new Set(
 const identityOf = (wrong: Wrong): string =>
   `${wrong.rule} ${wrong.path.replace(/\[\d+\]/g, "[]")} ${ResourceFacts.problemOf(wrong)}`
 
-/** What was not wrong before. */
-const freshOf = (before: ReadonlyArray<Wrong>, now: ReadonlyArray<Wrong>): ReadonlyArray<Wrong> => {
-  if (now.length === 0 || before.length === 0) return now
+/** What was not wrong before, where something was: it is compared by its text. */
+const freshOf = function* (
+  before: ReadonlyArray<Wrong>,
+  now: ReadonlyArray<Wrong>
+): Generator<undefined, ReadonlyArray<Wrong>> {
+  let looked = 0
   const known = new Map<string, number>()
-  for (const wrong of before) known.set(identityOf(wrong), (known.get(identityOf(wrong)) ?? 0) + 1)
-  return now.filter((wrong) => {
-    const left = known.get(identityOf(wrong)) ?? 0
-    known.set(identityOf(wrong), left - 1)
-    return left <= 0
-  })
+  for (const wrong of before) {
+    if (++looked % atOnce === 0) yield
+    const identity = identityOf(wrong)
+    known.set(identity, (known.get(identity) ?? 0) + 1)
+  }
+  const fresh: Array<Wrong> = []
+  for (const wrong of now) {
+    if (++looked % atOnce === 0) yield
+    const identity = identityOf(wrong)
+    const left = known.get(identity) ?? 0
+    known.set(identity, left - 1)
+    if (left <= 0) fresh.push(wrong)
+  }
+  return fresh
 }
 
 /** A fault for who reads it. It is not kept for each resource: where all refer to what is not there, it is more than they are. */
@@ -317,13 +328,25 @@ export class GroupIndex {
     for (const entry of touched) {
       if (++looked % atOnce === 0) yield
       if (this.#held.get(entry) !== entry) continue
+      let missing: Array<Wrong> | undefined
+      for (const reference of entry.facts.references) {
+        if (++looked % atOnce === 0) yield
+        if (this.#isThere(reference)) continue
+        // Most have one. A list that grows from nothing has room for seventeen.
+        if (missing === undefined) missing = [reference]
+        else missing.push(reference)
+      }
+      // It may have gone meanwhile.
+      if (this.#held.get(entry) !== entry) continue
       const before = entry.wrong
-      entry.wrong = this.#wrongIn(entry)
+      entry.wrong = this.#wrongIn(entry, missing ?? nothingWrong)
       entry.listed = undefined
       this.#faults += entry.wrong.length - before.length
       if (entry.wrong.length > 0) this.#broken.add(entry)
       else this.#broken.delete(entry)
-      for (const wrong of freshOf(before, entry.wrong)) {
+      const isAllNew = before.length === 0 || entry.wrong.length === 0
+      for (const wrong of isAllNew ? entry.wrong : yield* freshOf(before, entry.wrong)) {
+        if (++looked % atOnce === 0) yield
         const fault = faultOf(entry, wrong)
         if (!isWanted(fault)) continue
         if (faults.length < most) faults.push(fault)
@@ -446,7 +469,8 @@ export class GroupIndex {
     this.#faults -= entry.wrong.length
   }
 
-  #wrongIn(entry: Entry): ReadonlyArray<Wrong> {
+  /** @param missing those of its references that are not there */
+  #wrongIn(entry: Entry, missing: ReadonlyArray<Wrong>): ReadonlyArray<Wrong> {
     const { claims, faults, references } = entry.facts
     let found: Array<Wrong> | undefined
     const add = (wrong: Wrong): void => {
@@ -458,7 +482,7 @@ export class GroupIndex {
       else found.push(wrong)
     }
     for (const each of faults) add(each)
-    for (const reference of references) if (!this.#isThere(reference)) add(reference)
+    for (const reference of missing) add(reference)
     for (const claim of claims) {
       const first = this.#claims?.get(claim.key)?.[0]
       if (first !== undefined && first.claim !== claim) add(claim)

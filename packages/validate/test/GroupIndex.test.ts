@@ -177,6 +177,40 @@ describe("An index", () => {
     })
   )
 
+  it.effect("★ others run while one large table is settled, however few resources change", () =>
+    Effect.gen(function* () {
+      const names = Array.from({ length: 2_000 }, (_, at) => `c${at}`)
+      const index = new GroupIndex.GroupIndex()
+      const [cluster] = yield* encoded({ clusters: [Config.cluster("c7")] })
+      if (cluster === undefined) return expect.unreachable()
+      yield* put(index, yield* encoded({ routes: [toClusters("main", ...names)] }))
+      // Each is looked for, and told.
+      expect(toEnd(index.settling()).yields).toBeGreaterThan((2 * names.length) / 100)
+      // Each is looked for, and compared with those that were missing before.
+      yield* put(index, [cluster])
+      expect(toEnd(index.settling())).toMatchObject({ value: { faults: [] } })
+      index.remove(cluster)
+      const { value, yields } = toEnd(index.settling())
+      expect(value.faults).toMatchObject([{ name: "main", to: { name: "c7" } }])
+      expect(yields).toBeGreaterThan((3 * names.length) / 100)
+    })
+  )
+
+  it.effect("★ a resource that goes while it is settled is not broken", () =>
+    Effect.gen(function* () {
+      const names = Array.from({ length: 200 }, (_, at) => `c${at}`)
+      const index = new GroupIndex.GroupIndex()
+      const tables = yield* encoded({ routes: [toClusters("main", ...names)] })
+      yield* put(index, tables)
+      const settling = index.settling()
+      expect(settling.next().done).toBe(false)
+      for (const each of tables) index.remove(each)
+      expect(toEnd(settling).value).toEqual({ faults: [], omitted: 0 })
+      expect(index.faults).toBe(0)
+      expect(toEnd(index.listing()).value).toEqual({ faults: [], omitted: 0 })
+    })
+  )
+
   it.effect("★ a resource with other bytes that says the same is not asked again", () =>
     Effect.gen(function* () {
       const cache = GroupIndex.cache()
