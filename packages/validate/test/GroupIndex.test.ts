@@ -196,6 +196,59 @@ describe("An index", () => {
     })
   )
 
+  it.effect("★ others run while a large table or listener is read, which says the same as at once", () =>
+    Effect.gen(function* () {
+      const numbered = (text: string, from = 0) => Array.from({ length: 200 }, (_, at) => `${text}${from + at}`)
+      const chain = (match: Config.Json) => ({ ...Config.chain(Config.manager()), filter_chain_match: match })
+      const ranges = numbered("10.0.0.").map((address_prefix) => ({ address_prefix, prefix_len: 32 }))
+      const domains = Array.from({ length: 50 }, (_, at) => numbered("d", 200 * at))
+      const all = yield* encoded({
+        listeners: [
+          Config.listener({
+            filter_chains: [
+              chain({ server_names: numbered("n"), prefix_ranges: ranges }),
+              chain({ server_names: ["other", "N7"], prefix_ranges: ranges.slice(0, 1) }),
+              chain({ server_names: ["x", "X"], source_ports: [1, 2] }),
+              chain({ server_names: ["x", "y"], source_ports: [3, 1] }),
+              chain({ server_names: ["x", "y"], source_ports: [4] }),
+              chain({ server_names: ["x", "y"], source_ports: [5, 6], destination_port: 1 }),
+              chain({ server_names: ["x", "y"], source_ports: [5, 6], source_type: "EXTERNAL" }),
+              chain({ server_names: ["x", "y"], source_ports: [5, 6] }),
+              chain({ server_names: ["x", "y"], transport_protocol: "tls" }),
+              chain({ server_names: ["x", "y"], transport_protocol: "raw_buffer" })
+            ]
+          })
+        ],
+        routes: [
+          Config.routes({
+            virtual_hosts: [...domains, ["one", "D9999"]].map((domains, at) =>
+              Config.virtualHost({ name: `v${at}`, domains })
+            )
+          })
+        ]
+      })
+      const [once, stepped] = [new GroupIndex.GroupIndex(), new GroupIndex.GroupIndex()]
+      yield* put(once, all)
+      toEnd(once.settling())
+      for (const each of all) {
+        const { yields } = toEnd(stepped.readInSteps(each))
+        const count = each.typeUrl === ResourceType.Listener.typeUrl ? 200 * 200 : 200 * 50
+        expect(yields).toBeGreaterThan(count / 100)
+        stepped.put(each)
+      }
+      toEnd(stepped.settling())
+      const { value } = toEnd(stepped.listing())
+      expect(value).toEqual(toEnd(once.listing()).value)
+      const unique = value.faults.filter(({ rule }) => rule.endsWith("-unique"))
+      expect(unique.map(({ path, problem }) => `${path} ${problem}`)).toEqual([
+        "filter_chains[1].filter_chain_match must not match what filter_chains[0] matches already",
+        "filter_chains[2].filter_chain_match must not name one thing twice",
+        "filter_chains[3].filter_chain_match must not match what filter_chains[2] matches already",
+        'virtual_hosts[50].domains[1] must not be there twice: "D9999" belongs to virtual host "v49"'
+      ])
+    })
+  )
+
   it.effect("★ a resource that goes while it is settled is not broken", () =>
     Effect.gen(function* () {
       const names = Array.from({ length: 200 }, (_, at) => `c${at}`)

@@ -1,6 +1,7 @@
 /** Listeners, their filter chains and their extensions. */
 import type { Listener } from "@effect-xds/proto/envoy/config/listener/v3/listener"
 import type { Filter, FilterChain } from "@effect-xds/proto/envoy/config/listener/v3/listener_components"
+import type * as MessageSteps from "@effect-xds/proto/MessageSteps"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import * as Addresses from "./Addresses.js"
 import { quoted, type Site } from "./Facts.js"
@@ -14,7 +15,7 @@ const isUdp = ({ address }: Listener): boolean => address !== undefined && Addre
 /** Whether a listener speaks QUIC, over UDP. */
 export const isQuic = ({ udpListenerConfig }: Listener): boolean => udpListenerConfig?.quicOptions !== undefined
 
-const ofListener = (self: Listener, site: Site): void => {
+const ofListener = function* (self: Listener, site: Site): MessageSteps.Steps<void> {
   if (self.apiListener !== undefined) {
     site.isForGrpc = true
     return
@@ -41,7 +42,7 @@ const ofListener = (self: Listener, site: Site): void => {
     }
   }
   const matches = filterChains.map(({ filterChainMatch }) => filterChainMatch)
-  FilterChainMatches.check(site, matches)
+  yield* FilterChainMatches.check(site, matches)
 }
 
 const ofAddresses = (self: Listener, site: Site): void => {
@@ -116,7 +117,7 @@ const ofFilterChain = ({ filters, transportSocket }: FilterChain, site: Site): v
 }
 
 export const readings: ReadonlyArray<Reading.Reading> = [
-  Reading.of<Listener>(listenerName, ofListener),
+  Reading.inSteps<Listener>(listenerName, ofListener),
   Reading.of<FilterChain>("envoy.config.listener.v3.FilterChain", ofFilterChain)
 ]
 

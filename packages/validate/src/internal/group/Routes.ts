@@ -11,6 +11,7 @@ import type {
   WeightedCluster,
   WeightedCluster_ClusterWeight
 } from "@effect-xds/proto/envoy/config/route/v3/route_components"
+import type * as MessageSteps from "@effect-xds/proto/MessageSteps"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as ExtensionTypes from "../ExtensionTypes.js"
 import * as AsciiText from "./AsciiText.js"
@@ -114,7 +115,7 @@ const mirrors = (site: Site, policies: ReadonlyArray<RouteAction_RequestMirrorPo
 /** `REST` and `GRPC`: state of the world. What ADS speaks is not known here. */
 const stateOfTheWorld: ReadonlyArray<number> = [1, 2]
 
-const ofConfiguration = (self: RouteConfiguration, site: Site): void => {
+const ofConfiguration = function* (self: RouteConfiguration, site: Site): MessageSteps.Steps<void> {
   headers(site, self)
   perFilter(site, self.typedPerFilterConfig)
   if (self.requestMirrorPolicies.length > 0) {
@@ -122,18 +123,23 @@ const ofConfiguration = (self: RouteConfiguration, site: Site): void => {
       requestMirrorPolicies.length === 0 && routes.some(isMirroredByHost)
     mirrors(site, self.requestMirrorPolicies, self.virtualHosts.some(isUsed))
   }
-  domains(site, self.virtualHosts)
+  yield* domains(site, self.virtualHosts)
   const source = self.vhds?.configSource?.configSourceSpecifier
   if (source?.case === "apiConfigSource" && stateOfTheWorld.includes(source.value.apiType)) {
     site.fault("vhds-source", "must be DELTA_GRPC or ADS", ["vhds", "config_source", "api_config_source", "api_type"])
   }
 }
 
+/** Domains of one step. */
+const atOnce = 64
+
 /** ★ Envoy compares domains without the case of ASCII letters, exact ones, suffixes, prefixes and `*` alike. */
-const domains = (site: Site, virtualHosts: ReadonlyArray<VirtualHost>): void => {
+const domains = function* (site: Site, virtualHosts: ReadonlyArray<VirtualHost>): MessageSteps.Steps<void> {
   const owners = new Map<string, string>()
+  let looked = 0
   for (const [index, { domains, name }] of virtualHosts.entries()) {
     for (const [at, domain] of domains.entries()) {
+      if (++looked % atOnce === 0) yield
       const key = AsciiText.lower(domain)
       const owner = owners.get(key)
       owners.set(key, owner ?? name)
@@ -247,7 +253,7 @@ const ofBackOff = ({ baseInterval, maxInterval }: RetryPolicy_RetryBackOff, site
 export const readings: ReadonlyArray<Reading.Reading> = [
   // It has no rules here, but the routes in it are told apart from others.
   Reading.of(matcherName, () => undefined),
-  Reading.of<RouteConfiguration>(configurationName, ofConfiguration),
+  Reading.inSteps<RouteConfiguration>(configurationName, ofConfiguration),
   Reading.of<FilterConfig>(filterConfigName, ofFilterConfig),
   Reading.of<VirtualHost>("envoy.config.route.v3.VirtualHost", ofVirtualHost),
   Reading.of<Route>("envoy.config.route.v3.Route", ofRoute),
