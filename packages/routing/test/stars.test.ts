@@ -284,6 +284,21 @@ describe("a channel", () => {
     expect(world.sent).toEqual(new Map([[called, 10]]))
   })
 
+  it("★ an aggregate: a leaf of which nobody is well panics from when others can take calls no more", () => {
+    const world = channel(to("a"))
+    world.xds({ _tag: "Cluster", name: "a", known: value(clusterOf("a", aggregateOf("ill", "b"))) })
+    for (const name of ["ill", "b"]) world.xds({ _tag: "Cluster", name, known: value(clusterOf(name)) })
+    const ill = { ...Either.getOrThrow(assignmentOf("ill", [1])), shortage: { total: 0, calm: { priorities: [[]] } } }
+    world.xds({ _tag: "Assignment", name: "ill", known: { _tag: "Value", value: ill } })
+    world.xds({ _tag: "Assignment", name: "b", known: value(assignmentOf("b", [2])) })
+    world.until(1_000)
+    world.xds({ _tag: "Assignment", name: "b", known: value(assignmentOf("b", [])) })
+    world.until(2_000)
+    for (let each = 0; each < 10; each++) world.call()
+    world.until(3_000)
+    expect(world.sent).toEqual(new Map([["10.0.0.1:80", 10]]))
+  })
+
   it("★ health UNKNOWN and HEALTHY are used; UNHEALTHY, TIMEOUT, DEGRADED and DRAINING get no calls", () => {
     // Vectors of assignments show what is read; sessions.test.ts, which sessions go on with one that is DRAINING.
     const world = channel(to("a"), "a")

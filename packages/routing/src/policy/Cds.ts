@@ -47,6 +47,7 @@ interface Named {
 interface Given {
   readonly cluster: string
   readonly sessions: boolean
+  readonly isCalm: boolean
   readonly parts: ReadonlyArray<ClusterConfig | undefined>
 }
 
@@ -191,15 +192,16 @@ const dropsOf = (assignment: Assignment | undefined): Assignment["drops"] => ass
 /** ★ Calls of a cluster that is not there never wait: they would hold it for ever. */
 const gone = (message: string): Picker => ({ _tag: "Drop", status: Status.unavailable("Resource", message) })
 
-const givenOf = ({ cluster, clusters, sessions = false }: Config): Given => {
+const givenOf = ({ cluster, clusters, isCalm = false, sessions = false }: Config): Given => {
   const config = clusters.get(cluster)
   const leaves = config?._tag === "Aggregate" ? config.leaves.map((leaf) => clusters.get(leaf)) : []
-  return { cluster, sessions, parts: [config, ...leaves] }
+  return { cluster, sessions, isCalm, parts: [config, ...leaves] }
 }
 
 const isSame = (a: Given, b: Given): boolean =>
   a.cluster === b.cluster &&
   a.sessions === b.sessions &&
+  a.isCalm === b.isCalm &&
   a.parts.length === b.parts.length &&
   a.parts.every((part, index) => part === b.parts[index])
 
