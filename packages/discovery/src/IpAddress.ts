@@ -7,22 +7,51 @@ const octet = "(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)"
 const v4 = new RegExp(`^${octet}(?:\\.${octet}){3}$`)
 const group = /^[\da-fA-F]{1,4}$/
 
-const isV6 = (text: string): boolean => {
-  if (text.length > 45) return false
+/** The eight groups of an IPv6 address; `undefined`: it is none. */
+const groupsOf = (text: string): ReadonlyArray<number> | undefined => {
+  if (text.length > 45) return undefined
   const halves = text.split("::")
-  if (halves.length > 2) return false
-  let groups = 0
+  if (halves.length > 2) return undefined
+  const groups: Array<number> = []
+  let gap: number | undefined
   for (const [at, half] of halves.entries()) {
+    if (at === 1) gap = groups.length
     if (half === "") continue
     const parts = half.split(":")
     for (const [index, part] of parts.entries()) {
       const isLast = at === halves.length - 1 && index === parts.length - 1
-      if (isLast && v4.test(part)) groups += 2
-      else if (group.test(part)) groups++
-      else return false
+      if (isLast && v4.test(part)) {
+        const [a = 0, b = 0, c = 0, d = 0] = part.split(".").map(Number)
+        groups.push(a * 256 + b, c * 256 + d)
+      } else if (group.test(part)) groups.push(Number.parseInt(part, 16))
+      else return undefined
     }
   }
-  return halves.length === 2 ? groups < 8 : groups === 8
+  if (gap === undefined) return groups.length === 8 ? groups : undefined
+  if (groups.length >= 8) return undefined
+  return [...groups.slice(0, gap), ...Array<number>(8 - groups.length).fill(0), ...groups.slice(gap)]
+}
+
+/** ★ One text for one address, whatever its spelling (RFC 5952). */
+const textOf = (groups: ReadonlyArray<number>): string => {
+  let [start, end] = [0, 0]
+  for (let from = 0; from < groups.length; from++) {
+    let to = from
+    while (groups[to] === 0) to++
+    // A group alone is written; of gaps that are as long the first counts.
+    if (to - from > Math.max(1, end - start)) [start, end] = [from, to]
+    from = Math.max(from, to)
+  }
+  const hex = (from: number, to?: number): string =>
+    groups
+      .slice(from, to)
+      .map((each) => each.toString(16))
+      .join(":")
+  if (start === 0 && end === 5 && groups[5] === 0xffff) {
+    const bytes = groups.slice(6).flatMap((each) => [each >> 8, each & 255])
+    return `::ffff:${bytes.join(".")}`
+  }
+  return end === 0 ? hex(0) : `${hex(0, start)}::${hex(end)}`
 }
 
 /**
@@ -30,14 +59,16 @@ const isV6 = (text: string): boolean => {
  *
  * @since 0.1.0
  */
-export const isValid = (text: string): boolean => v4.test(text) || isV6(text)
+export const isValid = (text: string): boolean => v4.test(text) || groupsOf(text) !== undefined
 
 /**
- * An address and a port as one text: `10.0.0.1:80`, `[::1]:80`; `undefined` if it is no address.
+ * An address and a port as one text: `10.0.0.1:80`, `[::1]:80`; `undefined` if it is no address. ★ All spellings of an IPv6
+ * address give the same.
  *
  * @since 0.1.0
  */
 export const withPort = (address: string, port: number): string | undefined => {
   if (v4.test(address)) return `${address}:${port}`
-  return isV6(address) ? `[${address.toLowerCase()}]:${port}` : undefined
+  const groups = groupsOf(address)
+  return groups === undefined ? undefined : `[${textOf(groups)}]:${port}`
 }

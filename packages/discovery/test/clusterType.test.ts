@@ -299,7 +299,7 @@ describe("where calls to ORIGINAL_DST go", () => {
   it("★ no header and no metadata unless they are named; another port, whatever the address", () => {
     expect(pick(settings(), call({ ...all, filterState: undefined })).address).toBe("10.0.0.5:5")
     expect(pick(settings({ portOverride: 99 }), call(all)).address).toBe("10.0.0.1:99")
-    expect(pick(settings(), call({ restored: "[FD00::1]:7" })).address).toBe("[fd00::1]:7")
+    expect(pick(settings(), call({ restored: "[FD00::0:1]:7" })).address).toBe("[fd00::1]:7")
   })
 
   it("★ an override that is no address is counted and passed over", () => {

@@ -289,6 +289,14 @@ describe("types of clusters", () => {
     expect([play.addresses, play.asked, play.next]).toEqual([[A, `[${X}]`], [], Number.POSITIVE_INFINITY])
   })
 
+  it("EDS: ★ an IPv6 address in two spellings is one host, which stays when it is spelled otherwise", () => {
+    const play = new Play({ type: "EDS" })
+    play.give({ _tag: "Assigned", endpoints: [at("fd00::1"), at("fd00:0:0:0:0:0:0:1")] })
+    expect(play.addresses).toEqual(["[fd00::1]"])
+    play.quiet().give({ _tag: "Assigned", endpoints: [at("FD00::0:1")] })
+    expect(play.said).toEqual([])
+  })
+
   it("EDS: settled by an assignment, a failure or none; the first of two with one address", () => {
     expect(new Play({ type: "EDS" }).said).toEqual([])
     expect(new Play({ type: "EDS" }).give({ _tag: "Missing" }).said).toEqual(["0 Ready"])

@@ -7,6 +7,7 @@ import * as Cluster from "@effect-xds/discovery/Cluster"
 import * as DropOverload from "@effect-xds/discovery/DropOverload"
 import * as Endpoint from "@effect-xds/discovery/Endpoint"
 import * as Host from "@effect-xds/discovery/Host"
+import * as IpAddress from "@effect-xds/discovery/IpAddress"
 import { ClusterSchema, Cluster_CustomClusterTypeSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { ClusterConfigSchema } from "@effect-xds/proto/envoy/extensions/clusters/aggregate/v3/cluster"
@@ -598,5 +599,44 @@ describe("a host", () => {
       expect([field, Host.isSame(host, { ...host, [field]: value })]).toEqual([field, false])
     }
     expect(Object.keys(others).sort()).toEqual(Object.keys(host).sort())
+  })
+})
+
+describe("an IP address", () => {
+  it.each([
+    ["FD00::1", "fd00::1"],
+    ["fd00:0:0:0:0:0:0:1", "fd00::1"],
+    ["fd00::0:1", "fd00::1"],
+    ["fd00:0000::0001", "fd00::1"],
+    ["0:0:0:0:0:0:0:0", "::"],
+    ["::0", "::"],
+    ["1::", "1::"],
+    ["0:0:0:0:0:0:0:1", "::1"],
+    ["1:0:0:2:0:0:0:3", "1:0:0:2::3"],
+    ["1:0:0:2:3:0:0:4", "1::2:3:0:0:4"],
+    ["1:2::4:5:6:7:8", "1:2:0:4:5:6:7:8"],
+    ["::2:3:4:5:6:7:8", "0:2:3:4:5:6:7:8"],
+    ["1:2:3:4:5:6:7:8", "1:2:3:4:5:6:7:8"],
+    ["::ffff:a00:1", "::ffff:10.0.0.1"],
+    ["0:0:0:0:0:FFFF:10.0.0.1", "::ffff:10.0.0.1"],
+    ["64:ff9b::10.0.0.1", "64:ff9b::a00:1"]
+  ])("★ is one, whatever its spelling: %s", (spelling, text) => {
+    expect(IpAddress.isValid(spelling)).toBe(true)
+    expect(IpAddress.withPort(spelling, 80)).toBe(`[${text}]:80`)
+  })
+
+  it.each([
+    "",
+    ":",
+    ":::",
+    "1::2::3",
+    "1:2:3:4:5:6:7",
+    "1:2:3:4:5:6:7:8:9",
+    "1:2:3:4::5:6:7:8",
+    "g::",
+    "10.0.0.1::",
+    "12345::"
+  ])("%j is none", (text) => {
+    expect([IpAddress.isValid(text), IpAddress.withPort(text, 80)]).toEqual([false, undefined])
   })
 })
