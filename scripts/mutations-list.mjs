@@ -11634,6 +11634,13 @@ const server = [
     line: "if (to - from > Math.max(1, end - start))",
     becomes: "if (to - from > 1)",
     by: "packages/discovery/test/reading.test.ts"
+  },
+  {
+    fault: "resolver: the system is asked for the family of a name that DNS has no address of",
+    file: "packages/discovery-node/src/Resolver.ts",
+    line: 'return code === "ENODATA" ?',
+    becomes: 'return code === "ENOTFOUND" ?',
+    by: "packages/discovery-node/test/resolver.test.ts"
   }
 ]
 

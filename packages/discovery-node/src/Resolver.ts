@@ -57,9 +57,14 @@ export interface Options {
   readonly tries?: number | undefined
   /** Addresses, with a port if it is not 53: `127.0.0.1:5353`. Default: those of the system. */
   readonly servers?: ReadonlyArray<string> | undefined
-  /** Whether names that DNS has no address for are looked for as the system does: hosts file, search list. Default: true. */
+  /**
+   * Whether names that DNS has no address for, of neither family, are looked for as the system does: hosts file, search list.
+   * Default: true.
+   */
   readonly usesSystem?: boolean | undefined
 }
+
+type Answered = Effect.Effect<ReadonlyArray<DnsTarget.Answer>, string>
 
 const codeOf = (error: unknown): string =>
   typeof error === "object" && error !== null && "code" in error && typeof error.code === "string"
@@ -90,21 +95,28 @@ export const make = ({ servers, timeout = "5 seconds", tries = 4, usesSystem = t
     ),
     (resolver): Resolver => ({
       resolve: (name, family) => {
-        const query = Effect.tryPromise({
-          try: async (): Promise<ReadonlyArray<DnsTarget.Answer>> =>
-            family === 4 ? await resolver.resolve4(name, { ttl: true }) : await resolver.resolve6(name, { ttl: true }),
-          catch: codeOf
-        })
+        const ask = (of: DnsTarget.Family): Answered =>
+          Effect.tryPromise({
+            try: async () =>
+              of === 4 ? await resolver.resolve4(name, { ttl: true }) : await resolver.resolve6(name, { ttl: true }),
+            catch: codeOf
+          })
         // ★ DNS alone knows neither hosts file nor search list.
-        const system = Effect.tryPromise({
-          try: async (): Promise<ReadonlyArray<DnsTarget.Answer>> =>
+        const system: Answered = Effect.tryPromise({
+          try: async () =>
             (await Dns.lookup(name, { all: true, family })).map(({ address }) => ({ address, ttl: undefined })),
           catch: codeOf
         })
-        const orNone = (answered: Effect.Effect<ReadonlyArray<DnsTarget.Answer>, string>, then: typeof query) =>
-          Effect.catchAll(answered, (code) => (none.has(code) ? then : Effect.fail(code)))
-        const empty: typeof query = Effect.succeed([])
-        return Effect.catchAll(orNone(query, usesSystem ? orNone(system, empty) : empty), (code) =>
+        const empty: Answered = Effect.succeed([])
+        const orNone = (answered: Answered, then: (code: string) => Answered): Answered =>
+          Effect.catchAll(answered, (code) => (none.has(code) ? then(code) : Effect.fail(code)))
+        const bySystem = (): Answered => orNone(system, () => empty)
+        const found = orNone(ask(family), (code) => {
+          if (!usesSystem) return empty
+          // ★ A name that has addresses of the other family is one that DNS knows: the system has nothing to add.
+          return code === "ENODATA" ? orNone(Effect.zipRight(ask(family === 4 ? 6 : 4), empty), bySystem) : bySystem()
+        })
+        return Effect.catchAll(found, (code) =>
           // ★ Who stops is told nothing.
           code === "ECANCELLED"
             ? Effect.interrupt

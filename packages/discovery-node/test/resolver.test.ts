@@ -259,6 +259,24 @@ describe("node:dns", () => {
     })
   )
 
+  it.live("★ of a name that DNS knows the system is not asked for the family it has no address of", () =>
+    Effect.gen(function* () {
+      const layer = Resolver.layer({ servers: [server] })
+      const query = Effect.flatMap(Resolver.Resolver, ({ resolve }) => Effect.either(resolve("localhost", 4)))
+      const after = (...inTurn: ReadonlyArray<Behaviour>) => {
+        behaviour = { inTurn }
+        return Effect.provide(query, layer)
+      }
+      expect(yield* after("NODATA", { records: [["fd00::9", 60]] })).toEqual(Either.right([]))
+      // Of neither family: DNS does not have the name.
+      const found = Either.right([{ address: "127.0.0.1", ttl: undefined }])
+      expect(yield* after("NODATA", "NODATA")).toEqual(found)
+      expect(yield* after("NODATA", "NXDOMAIN")).toEqual(found)
+      // Nobody knows.
+      expect(failure(yield* after("NODATA", "SERVFAIL"))).toBe("ESERVFAIL")
+    })
+  )
+
   it.live("a query that runs when the scope closes ends, and is no failure", () =>
     Effect.gen(function* () {
       behaviour = "silence"
