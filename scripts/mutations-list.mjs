@@ -11641,6 +11641,13 @@ const server = [
     line: 'return code === "ENODATA" ?',
     becomes: 'return code === "ENOTFOUND" ?',
     by: "packages/discovery-node/test/resolver.test.ts"
+  },
+  {
+    fault: "health checks: at the end connections close one after the other",
+    file: "packages/discovery-node/src/HealthChecker.ts",
+    line: '{ concurrency: "unbounded", discard: true }',
+    becomes: "{ discard: true }",
+    by: "packages/discovery-node/test/healthChecker.test.ts"
   }
 ]
 

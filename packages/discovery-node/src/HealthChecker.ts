@@ -324,7 +324,8 @@ export const make = ({
             check.running = undefined
             return release({ opened, running })
           },
-          { discard: true }
+          // ★ A connection that is slow to close keeps none of the others.
+          { concurrency: "unbounded", discard: true }
         )
       })
     )

@@ -375,6 +375,26 @@ describe("one host", () => {
     })
   )
 
+  it.scoped("★ the end of all: connections that are slow to close are closed at the same time", () =>
+    Effect.gen(function* () {
+      const prober: Prober.Prober = {
+        open: () =>
+          Effect.as(
+            Effect.acquireRelease(Effect.void, () => Effect.sleep(50)),
+            () => Effect.succeed({ _tag: "Success" } as const)
+          )
+      }
+      const scope = yield* Scope.make()
+      const made = HealthChecker.make({ cluster: "shop", checkers: [checker()], on: () => undefined })
+      const checks = yield* made.pipe(Effect.provideService(Prober.Prober, prober), Scope.extend(scope))
+      for (const id of ["a", "b", "c"]) yield* checks.check(Host.make(id))
+      yield* adjust(0)
+      const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
+      yield* adjust(50)
+      expect(closing.unsafePoll()).not.toBeNull()
+    })
+  )
+
   it.scoped("a header of another response: at once", () =>
     Effect.gen(function* () {
       const fake = new Fake()
