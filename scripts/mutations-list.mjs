@@ -11648,6 +11648,27 @@ const server = [
     line: '{ concurrency: "unbounded", discard: true }',
     becomes: "{ discard: true }",
     by: "packages/discovery-node/test/healthChecker.test.ts"
+  },
+  {
+    fault: "members: a set that is to follow waits for no checks",
+    file: "packages/discovery-node/src/internal/ClusterActor.ts",
+    line: 'hosts.warming._tag === "Checking" ? hosts.warming.unchecked : []',
+    becomes: 'hosts.warming._tag === "Ready" ? [hosts.warming._tag] : []',
+    by: "packages/discovery-node/test/clusterMembers.test.ts"
+  },
+  {
+    fault: "members: a type that picks has them in order anew for each call",
+    file: "packages/discovery-node/src/internal/ClusterActor.ts",
+    line: "if (this.ordered?.members !== members) this.ordered",
+    becomes: "this.ordered",
+    by: "packages/discovery-node/test/clusterMembers.test.ts"
+  },
+  {
+    fault: "members: a type that picks has those of its first call",
+    file: "packages/discovery-node/src/internal/ClusterActor.ts",
+    line: "if (this.ordered?.members !== members) this.ordered",
+    becomes: "if (this.ordered === undefined) this.ordered",
+    by: "packages/discovery-node/test/clusterMembers.test.ts"
   }
 ]
 

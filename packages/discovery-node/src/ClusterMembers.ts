@@ -27,7 +27,7 @@ import type { ClusterEvent } from "./ClusterEvent.js"
 import { ClusterActor } from "./internal/ClusterActor.js"
 import { ClusterView } from "./internal/ClusterView.js"
 import type { Members } from "./Members.js"
-import type { Status } from "./MembersStatus.js"
+import type { Status, Warming } from "./MembersStatus.js"
 import { Prober } from "./Prober.js"
 import { Resolver } from "./Resolver.js"
 
@@ -103,6 +103,8 @@ export interface Service {
   /** What happens to hosts, from now on; who is slower than 1024 events misses the oldest. */
   readonly events: Stream.Stream<ClusterEvent>
   readonly status: Effect.Effect<Status>
+  /** What the set that is to follow waits for; `undefined`: there is none. Cheaper than `status`. */
+  readonly warming: Effect.Effect<Warming | undefined>
   /** What became of a call, for outlier detection. */
   readonly report: (host: string, outcome: Outlier.Outcome) => Effect.Effect<void>
   /** The same at once, for who makes many calls and is no effect. */
@@ -276,6 +278,7 @@ const serviceOf = (view: ClusterView): Effect.Effect<Service, never, Scope.Scope
         { bufferSize: 1_024, strategy: "sliding" }
       ),
       status: Effect.sync(() => actor.status),
+      warming: Effect.sync(() => actor.warming),
       unsafeReport: (host, outcome) => actor.report(host, outcome),
       report: (host, outcome) => Effect.sync(() => actor.report(host, outcome)),
       pick: (call) => Effect.sync(() => actor.pick(call)),

@@ -57,6 +57,16 @@ export interface SetStatus {
 }
 
 /**
+ * What a set waits for that is to follow. ★ However many hosts there are, it is told without looking at them.
+ *
+ * @since 0.1.0
+ */
+export interface Warming {
+  /** The addresses of hosts that have no first result of their checks; none: its hosts are not found yet. */
+  readonly unchecked: Iterable<string>
+}
+
+/**
  * A cluster.
  *
  * @since 0.1.0

@@ -4,7 +4,7 @@ import { Bootstrap, XdsClient } from "@effect-xds/client"
 import * as Resource from "@effect-xds/core/resource/Resource"
 import * as Response from "@effect-xds/core/wire/Response"
 import type { ResourceEvent } from "@effect-xds/client/ResourceEvent"
-import { Cluster, ClusterType, ClusterTypes, type HealthCheck, Host } from "@effect-xds/discovery"
+import { Cluster, ClusterType, ClusterTypes, type HealthCheck, Host, type HostSet } from "@effect-xds/discovery"
 import type { ClusterEvent } from "@effect-xds/discovery-node/ClusterEvent"
 import * as ClusterMembers from "@effect-xds/discovery-node/ClusterMembers"
 import * as ClusterMetrics from "@effect-xds/discovery-node/ClusterMetrics"
@@ -566,9 +566,11 @@ describe("warming", () => {
       expect(routed(yield* cluster.current)).toEqual([A])
       const status = yield* cluster.status
       expect(status.warming?.hosts.map(({ flags }) => flags)).toEqual([["FAILED_ACTIVE_HC"]])
+      expect(Array.from((yield* cluster.warming)?.unchecked ?? [])).toEqual([`${A}:80`])
       yield* world.result(`${A}:80`, true)
       expect([world.open, yield* cluster.heard]).toEqual([[`${A}:80`], ["Drain", "Checked"]])
       expect((yield* cluster.current).set?.cluster.checkers[0]?.settings.interval).toBe(5_000)
+      expect(yield* cluster.warming).toBeUndefined()
     }))
 
   test("one that changes again before it is ready is forgotten", (world) =>
@@ -824,6 +826,46 @@ describe("a cluster", () => {
         expect((yield* cluster.status).inUse?.fault).toBe("STATIC: step threw: boom")
       }),
     { types: ClusterTypes.withTypes(own) }
+  )
+
+  const given: Array<ReadonlyArray<HostSet.Member>> = []
+  const picking = ClusterType.define<null, null>({
+    typeUrl: "STATIC",
+    decode: () => Either.right(null),
+    make: () => null,
+    step: (self, input) => {
+      if (input._tag === "Start")
+        return [self, [{ _tag: "Listed", hosts: [Host.make(`${A}:80`)] }, { _tag: "Initialized" }]]
+      return [self, input._tag === "Picked" && given.length === 1 ? [{ _tag: "Listed", hosts: [Host.make(B)] }] : []]
+    },
+    deadline: () => Number.POSITIVE_INFINITY,
+    pick: (_config, members) => {
+      given.push(members)
+      return { address: B, ignored: 0 }
+    }
+  })
+  test(
+    "★ of a type that picks: members are put in order when they change, and not for each call",
+    (world) =>
+      Effect.gen(function* () {
+        given.length = 0
+        const cluster = yield* open()
+        yield* world.clusters({ name: "c", lbPolicy: "CLUSTER_PROVIDED" })
+        const nothing = () => undefined
+        const call: ClusterType.Call = {
+          header: nothing,
+          filterState: undefined,
+          requestMetadata: nothing,
+          connectionMetadata: nothing,
+          restored: undefined,
+          draw: () => 0
+        }
+        yield* Effect.repeatN(cluster.pick(call), 2)
+        const [first, second, third] = given.map((members) => members.map(({ host }) => host.address))
+        expect([first, second, third]).toEqual([[`${A}:80`], [B], [B]])
+        expect(given[2]).toBe(given[1])
+      }),
+    { types: ClusterTypes.withTypes(picking) }
   )
 })
 

@@ -22,6 +22,7 @@ import * as Endpoints from "@effect-xds/routing/Endpoint"
 import type * as XdsConfig from "@effect-xds/routing/XdsConfig"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Iterable from "effect/Iterable"
 import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -157,13 +158,14 @@ export const make = ({
       }).pipe(Effect.scoped)
     const waitsFor: LookedAfter["waitsFor"] = (name) => {
       const held = open.get(name)
-      const warming = held === undefined ? undefined : Effect.runSync(held.service.status).warming
+      const warming = held === undefined ? undefined : Effect.runSync(held.service.warming)
       if (warming === undefined) return undefined
       const what = `of cluster ${JSON.stringify(name)}`
-      const unchecked = warming.hosts.filter(({ checks }) => checks.some(({ last }) => last === undefined))
+      // ★ Each call that runs out of time asks: all hosts are too many to look at.
+      const unchecked = Array.from(Iterable.take(warming.unchecked, maxShown + 1))
       if (unchecked.length === 0) return `the endpoints ${what}`
-      const addresses = unchecked.slice(0, maxShown).map(({ address }) => address)
-      return `the first health check ${what} at ${addresses.join(", ")}${unchecked.length > maxShown ? " and others" : ""}`
+      const addresses = unchecked.slice(0, maxShown).join(", ")
+      return `the first health check ${what} at ${addresses}${unchecked.length > maxShown ? " and others" : ""}`
     }
     return {
       watch,

@@ -16,6 +16,7 @@ import * as Alarm from "@effect-xds/transport-node/Alarm"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Iterable from "effect/Iterable"
 import * as Metric from "effect/Metric"
 import * as Predicate from "effect/Predicate"
 import * as Random from "effect/Random"
@@ -26,7 +27,7 @@ import type { ClusterEvent } from "../ClusterEvent.js"
 import * as Metrics from "../ClusterMetrics.js"
 import * as HealthChecker from "../HealthChecker.js"
 import { Members } from "../Members.js"
-import type { HostStatus, SetStatus, Status } from "../MembersStatus.js"
+import type { HostStatus, SetStatus, Status, Warming } from "../MembersStatus.js"
 import { Prober } from "../Prober.js"
 import type { Resolver } from "../Resolver.js"
 
@@ -132,6 +133,9 @@ export class ClusterActor {
   private readonly listeners = new Set<() => void>()
   private readonly hearers = new Set<(event: ClusterEvent) => void>()
   private snapshot: Members | undefined
+  /** The members of the last pick. */
+  private ordered:
+    { readonly members: HostSet.HostSet["members"]; readonly list: ReadonlyArray<HostSet.Member> } | undefined
   private readonly metrics: ReturnType<typeof metricsOf>
 
   private constructor(
@@ -205,7 +209,10 @@ export class ClusterActor {
     const { current } = this.state
     const pick = current?.set.cluster.type.pick
     if (current === undefined || pick === undefined) return { address: undefined, ignored: 0 }
-    const picked = pick(HostSet.inOrder(current.set.hosts), call)
+    const { members } = current.set.hosts
+    // ★ Picks are made for each call, and members change seldom: they are put in order once.
+    if (this.ordered?.members !== members) this.ordered = { members, list: HostSet.inOrder({ members }) }
+    const picked = pick(this.ordered.list, call)
     if (picked.address !== undefined) this.toCurrent({ _tag: "Picked", address: picked.address })
     return picked
   }
@@ -234,6 +241,13 @@ export class ClusterActor {
       inUse: current === undefined ? undefined : this.statusOf(current),
       warming: next === undefined ? undefined : this.statusOf(next)
     }
+  }
+
+  get warming(): Warming | undefined {
+    const hosts = this.state.next?.set.hosts
+    if (hosts === undefined) return undefined
+    const unchecked = hosts.warming._tag === "Checking" ? hosts.warming.unchecked : []
+    return { unchecked: Iterable.map(unchecked, (id) => HostSet.find(hosts, id)?.host.address ?? id) }
   }
 
   private workInUse(): Work | undefined {
