@@ -11768,5 +11768,5 @@ export const mutations = [
   ...groupChecks,
   ...badInput,
   ...calls,
-  ...inDatabase,
+  ...inDatabase
 ]
