@@ -11768,5 +11768,12 @@ export const mutations = [
   ...groupChecks,
   ...badInput,
   ...calls,
-  ...inDatabase
+  ...inDatabase,
+  {
+    fault: "without a first delay a client that fails for hours connects without a pause",
+    file: "client/Backoff.ts",
+    line: "initial === 0 ? 0 : Math.min(max, initial * factor ** failures)",
+    becomes: "Math.min(max, initial * factor ** failures)",
+    by: "packages/core/test/client/wire.test.ts"
+  }
 ]

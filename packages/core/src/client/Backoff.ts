@@ -78,8 +78,9 @@ export const earliest = (self: Backoff, options: Options, now: number): number =
  * @param failures failures before the present one
  * @since 0.1.0
  */
-export const delay = (options: Options, failures: number): number =>
-  Math.min(options.max, options.initial * options.factor ** failures)
+export const delay = ({ factor, initial, max }: Options, failures: number): number =>
+  // After some thousand failures the power is Infinity, of which no part of nothing is a number.
+  initial === 0 ? 0 : Math.min(max, initial * factor ** failures)
 
 /**
  * The state after an attempt has failed without an answer, and the time of the next one.

@@ -266,6 +266,9 @@ describe("Backoff", () => {
     assert.deepStrictEqual(delays, [500, 2_000, 4_497, 3_000])
     backoff = Backoff.start(Backoff.reset(backoff), 50)
     assert.strictEqual(Backoff.earliest(backoff, options, 60), 150)
+    // Without a delay the floor stays, however often it fails.
+    const often = { ...backoff, failures: 5_000 }
+    assert.strictEqual(Backoff.fail(often, { ...options, initial: 0 }, 0.5, 60)[1], 150)
     assert.strictEqual(Backoff.fail(backoff, { ...options, floor: 5_000 }, 0, 60)[1], 5_050)
   })
 })
