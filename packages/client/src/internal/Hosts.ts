@@ -33,11 +33,6 @@ export const optionsOf = (given: Options): CoreVirtualHosts.Options => {
   }
 }
 
-/**
- * When to look for requests that have waited too long, in milliseconds: not for each by itself, as a look visits all that wait.
- */
-export const lookAt = (deadline: number): number => Math.ceil(deadline / 10) * 10
-
 export const make = <R, A>(
   { driver, now, protocol }: Client,
   routeConfiguration: string,
@@ -48,7 +43,7 @@ export const make = <R, A>(
     const hosts: HostDriver<R, A> = new HostDriver(
       driver,
       types,
-      { protocol, now, alarm: (at) => alarm.set(lookAt(at)) },
+      { protocol, now, alarm: (at) => alarm.set(at) },
       routeConfiguration,
       optionsOf(options)
     )

@@ -9,7 +9,7 @@ import type { ResourceEvent } from "../ResourceEvent.js"
 import type { Types } from "../VirtualHosts.js"
 import type { WatchableType } from "../WatchableType.js"
 import type { Driver } from "./Driver.js"
-import { HostDriver } from "./HostDriver.js"
+import { HostDriver, lookAt } from "./HostDriver.js"
 
 /** A table of the core: the hosts of one route configuration. */
 interface Table<R, A> {
@@ -135,7 +135,7 @@ export class ScopeDriver<S, R, A> {
     } finally {
       this.stepping = false
     }
-    this.environment.alarm(CoreScopedRoutes.deadline(this.state))
+    this.environment.alarm(lookAt(CoreScopedRoutes.deadline(this.state), this.requests.size))
   }
 
   private handle(output: CoreScopedRoutes.Output<R, A>): void {

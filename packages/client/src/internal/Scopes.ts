@@ -24,7 +24,7 @@ import type * as Scope from "effect/Scope"
 import { type Request, type ScopedRoutes, ScopedRoutesInvalid, ScopeNotFound } from "../ScopedRoutes.js"
 import { type Options, VirtualHostNotFound, VirtualHostUnavailable } from "../VirtualHosts.js"
 import type { WatchableType } from "../WatchableType.js"
-import { lookAt, optionsOf, type Client } from "./Hosts.js"
+import { optionsOf, type Client } from "./Hosts.js"
 import * as HostTypes from "./HostTypes.js"
 import { ScopeDriver } from "./ScopeDriver.js"
 
@@ -146,7 +146,7 @@ export const make = (
     const scopes: ScopeDriver<Message, Message, Message> = new ScopeDriver(
       driver,
       types,
-      { protocol, now, loop, alarm: (at) => alarm.advance(lookAt(at)) },
+      { protocol, now, loop, alarm: (at) => alarm.advance(at) },
       nameOf,
       optionsOf(options)
     )
