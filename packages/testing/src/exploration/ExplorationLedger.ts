@@ -41,8 +41,10 @@ export interface Ledger {
   readonly accepted: string
   /** What the request asked for that was the last one before it; `*` for everything. */
   readonly covered: ReadonlySet<string>
-  /** Whether a watch ended since. */
+  /** Whether a watch ended since, or before it and began again. */
   readonly isLess: boolean
+  /** Whether a watch began after another one had ended, and no request was made since: what comes answers one from before. */
+  readonly isAgain: boolean
   /** What the last request asked for. */
   readonly asked: ReadonlySet<string>
   readonly connection: "none" | "connecting" | "open"
@@ -70,6 +72,7 @@ export const empty: Ledger = {
   accepted: "",
   covered: new Set(),
   isLess: false,
+  isAgain: false,
   asked: new Set(),
   connection: "none",
   openedAt: 0,
@@ -111,6 +114,7 @@ export const key = (self: Ledger, last: number, now: number): string =>
     accepted: self.accepted,
     covered: Array.from(self.covered).sort().join(","),
     isLess: self.isLess,
+    isAgain: self.isAgain,
     asked: Array.from(self.asked).sort().join(","),
     connection: self.connection,
     openedAt: self.connection === "open" ? Math.min(now - self.openedAt, resourceTimeout) : 0,
@@ -204,7 +208,8 @@ export class Onlooker {
       case "Watch":
         this.note({
           watchers: new Map(watchers).set(input.watcher, input.name),
-          views: new Map(views).set(input.watcher, new Map())
+          views: new Map(views).set(input.watcher, new Map()),
+          isAgain: this.ledger.isAgain || this.ledger.isLess
         })
         break
       case "Unwatch": {
@@ -266,8 +271,11 @@ export class Onlooker {
     { error, nonce, version }: Extract<Output, { readonly _tag: "Received" }>,
     told: ReadonlySet<number>
   ): void {
-    const { asked, unanswered } = this.ledger
-    if (error === undefined) this.note({ accepted: version, covered: asked, isLess: false })
+    const { asked, isAgain, unanswered, watchers } = this.ledger
+    const watched = new Set(watchers.values())
+    // What nobody watches may be kept for a while, or not.
+    const isLess = isAgain || Array.from(asked).some((name) => !watched.has(name))
+    if (error === undefined) this.note({ accepted: version, covered: asked, isLess })
     this.note({
       nonce,
       unanswered: [...unanswered, { nonce, isRejected: error !== undefined, watchers: told, at: this.now }]
@@ -338,7 +346,7 @@ export class Onlooker {
     const isAll = !isLess && Array.from(asked).every((name) => covered.has(name))
     if (versionInfo !== accepted && (isAll || versionInfo !== "")) wrong(`the version accepted last is ${accepted}`)
     if (versionInfo !== "" && isEverything && !covered.has("*")) wrong(`${accepted} is not the version of everything`)
-    this.note({ asked })
+    this.note({ asked, isAgain: false })
   }
 
   /** Every watcher was told what is held, and nothing else; none is waited for too long. */
