@@ -10891,7 +10891,7 @@ const server = [
   {
     fault: "of a large resource what Envoy never opens is opened",
     file: "packages/validate/src/internal/group/Reading.ts",
-    line: "    const { fields, oneofs, reading, unopened } = this.planOf(type)\n    site.depth++\n    if (unopened !== undefined) close(message, unopened, site)\n",
+    line: "    const { fields, oneofs, reading, unopened } = this.planOf(type)\n    site.depth++\n    if (unopened !== undefined) Unopened.note(message, unopened, site)\n",
     becomes: "    const { fields, oneofs, reading } = this.planOf(type)\n    site.depth++\n",
     by: "packages/validate/test/GroupRules.test.ts"
   },
@@ -11624,8 +11624,8 @@ const server = [
   {
     fault: "addresses: an IPv6 address has a text for each spelling",
     file: "packages/discovery/src/IpAddress.ts",
-    line: "`[${textOf(groups)}]:${port}`",
-    becomes: "`[${address.toLowerCase()}]:${port}`",
+    line: "return groups && textOf(groups)",
+    becomes: "return groups && address.toLowerCase()",
     by: "packages/discovery/test/discovery.test.ts"
   },
   {

@@ -62,13 +62,24 @@ const textOf = (groups: ReadonlyArray<number>): string => {
 export const isValid = (text: string): boolean => v4.test(text) || groupsOf(text) !== undefined
 
 /**
+ * The one text of an address, whatever its spelling (RFC 5952): `2001:db8::1`; `undefined` if it is no address.
+ *
+ * @since 0.1.0
+ */
+export const normalize = (address: string): string | undefined => {
+  if (v4.test(address)) return address
+  const groups = groupsOf(address)
+  return groups && textOf(groups)
+}
+
+/**
  * An address and a port as one text: `10.0.0.1:80`, `[::1]:80`; `undefined` if it is no address. ★ All spellings of an IPv6
  * address give the same.
  *
  * @since 0.1.0
  */
 export const withPort = (address: string, port: number): string | undefined => {
-  if (v4.test(address)) return `${address}:${port}`
-  const groups = groupsOf(address)
-  return groups === undefined ? undefined : `[${textOf(groups)}]:${port}`
+  const text = normalize(address)
+  if (text === undefined) return undefined
+  return text.includes(":") ? `[${text}]:${port}` : `${text}:${port}`
 }

@@ -3,6 +3,7 @@
  * (A29). Certificates come from providers of the bootstrap, or from SDS over the client's own stream.
  */
 import { fromBinary } from "@bufbuild/protobuf"
+import * as IpAddress from "@effect-xds/discovery/IpAddress"
 import * as StringMatcher from "@effect-xds/discovery/StringMatcher"
 import type {
   CertificateProviderPluginInstance,
@@ -15,7 +16,6 @@ import { UpstreamTlsContextSchema } from "@effect-xds/proto/envoy/extensions/tra
 import * as Reason from "@effect-xds/proto/Reason"
 import type { Cluster } from "@effect-xds/routing/Cluster"
 import * as Either from "effect/Either"
-import { isIPv6, SocketAddress } from "node:net"
 
 /** Where certificates come from: `provider NAME` or `sds NAME`. */
 export type Source = `${"provider" | "sds"} ${string}`
@@ -152,16 +152,17 @@ const ofSds = ({ name, sdsConfig }: SdsSecretConfig): Either.Either<Source, stri
     : Either.left(`common_tls_context: only ads and self are supported as the source of secret ${JSON.stringify(name)}`)
 }
 
-/** Other kinds, such as names of directories, are no names of a server. */
-const isKind = (kind: string | undefined): kind is NameKind =>
-  kind === "DNS" || kind === "URI" || kind === "IP Address" || kind === "email"
-
 const kinds: ReadonlyMap<SanType, NameKind> = new Map([
   [SanType.DNS, "DNS"],
   [SanType.URI, "URI"],
   [SanType.IP_ADDRESS, "IP Address"],
   [SanType.EMAIL, "email"]
 ])
+
+const kindNames: ReadonlySet<string | undefined> = new Set(kinds.values())
+
+/** Other kinds, such as names of directories, are no names of a server. */
+const isKind = (kind: string | undefined): kind is NameKind => kindNames.has(kind)
 
 const namesOf = (
   validation: CertificateValidationContext | undefined,
@@ -215,8 +216,7 @@ const unquoted = (text: string): string => {
 }
 
 /** Addresses are compared in their short form, `2001:db8::1`: Node gives `2001:DB8:0:0:0:0:0:1`, and people write the short one. */
-const shortAddress = (text: string): string =>
-  isIPv6(text) ? new SocketAddress({ address: text, family: "ipv6" }).address : text
+const shortAddress = (text: string): string => IpAddress.normalize(text) ?? text
 
 const hostName = (name: string): string => name.toLowerCase().replace(/\.$/, "")
 

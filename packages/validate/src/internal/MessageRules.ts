@@ -103,10 +103,7 @@ const compile = (type: DescMessage): ReadonlyArray<Check> => {
 /** No rule: it finds the `Any`s of a message that are not opened, before its fields are looked at. */
 const unopenedIn = (type: DescMessage): Check | undefined => {
   const find = Unopened.finderOf(type.typeName)
-  if (find === undefined) return undefined
-  return (message, report) => {
-    if (isProperties(message)) for (const any of find(message)) (report.unopened ??= new Set()).add(any)
-  }
+  return find && ((message, report) => Unopened.note(message, find, report))
 }
 
 /** Envoy's API does not mark it, and it may be that of `authorization`. */

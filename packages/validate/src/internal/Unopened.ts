@@ -45,6 +45,15 @@ const finders: ReadonlyMap<string, (message: Properties) => ReadonlyArray<unknow
 export const finderOf = (typeName: string): ((message: Properties) => ReadonlyArray<unknown>) | undefined =>
   finders.get(typeName)
 
+/** Keeps in mind those that are found in a message, before its fields are looked at. */
+export const note = (
+  message: unknown,
+  find: (message: Properties) => ReadonlyArray<unknown>,
+  seen: { unopened: Set<unknown> | undefined }
+): void => {
+  if (isProperties(message)) for (const any of find(message)) (seen.unopened ??= new Set()).add(any)
+}
+
 /**
  * Fields by which it depends on what is in a message whether an `Any` is opened: who looks at bytes alone is not sure where one is there;
  * of `typed_filter_metadata` none is opened, and of a list of one policy that one.

@@ -91,7 +91,7 @@ export class Reader {
     if (site.depth >= maxDepth) return
     const { reading, steps, unopened } = this.planOf(type)
     site.depth++
-    if (unopened !== undefined) close(message, unopened, site)
+    if (unopened !== undefined) Unopened.note(message, unopened, site)
     if (reading !== undefined) {
       site.around.push(message)
       reading.read(message, site)
@@ -113,7 +113,7 @@ export class Reader {
     if (site.depth >= maxDepth) return
     const { fields, oneofs, reading, unopened } = this.planOf(type)
     site.depth++
-    if (unopened !== undefined) close(message, unopened, site)
+    if (unopened !== undefined) Unopened.note(message, unopened, site)
     if (reading !== undefined) {
       site.around.push(message)
       if (reading.inSteps === undefined) reading.read(message, site)
@@ -289,11 +289,6 @@ const valuesOf = function* (
     const map = isProperties(value) ? value : {}
     for (const key of Object.keys(map)) yield [map[key], [name, { key }]]
   } else yield [value, [name]]
-}
-
-/** Keeps in mind which `Any`s of a message are not opened. */
-const close = (message: Message, find: (message: Properties) => ReadonlyArray<unknown>, site: Site): void => {
-  if (isProperties(message)) for (const any of find(message)) (site.unopened ??= new Set()).add(any)
 }
 
 /** What is in an `Any` of a known type; of one that Envoy does not know that is told. */
