@@ -7,22 +7,12 @@ import { mkdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import * as DirectoryFeed from "../src/DirectoryFeed.js"
-import { eventually, replaceFile, temporaryDirectory } from "./ServeProcess.js"
+import { eventually, replaceFile, directoryOf } from "./ServeProcess.js"
 
 const clusterUrl = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
 
 const cluster = (name: string, seconds: number): string =>
   JSON.stringify({ "@type": clusterUrl, name, connect_timeout: `${seconds}s` })
-
-/** A directory with files of a group. */
-const directoryOf = (files: Readonly<Record<string, string>>): string => {
-  const directory = temporaryDirectory()
-  for (const [path, text] of Object.entries(files)) {
-    mkdirSync(join(directory, path, ".."), { recursive: true })
-    writeFileSync(join(directory, path), text)
-  }
-  return directory
-}
 
 /** The versions of the clusters of a group, by their names. */
 const versions = (store: SnapshotStore.Store, group: string): ReadonlyMap<string, string> =>

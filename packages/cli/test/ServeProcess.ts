@@ -3,7 +3,7 @@ import * as Waiting from "@effect-xds/testing/Waiting"
 import { Effect } from "effect"
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -27,6 +27,16 @@ export const temporaryDirectory = (): string => {
   const path = mkdtempSync(join(tmpdir(), "xds-cli-"))
   onTestFinished(() => rmSync(path, { recursive: true, force: true }))
   return path
+}
+
+/** A directory with these files; paths with `/` are in subdirectories. */
+export const directoryOf = (files: Readonly<Record<string, string>>): string => {
+  const directory = temporaryDirectory()
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(join(directory, path, ".."), { recursive: true })
+    writeFileSync(join(directory, path), text)
+  }
+  return directory
 }
 
 /** Written beside its place and moved there, as careful programs do. */

@@ -1,12 +1,11 @@
 /** The commands of a client, as processes, towards `serve` as a process and towards files. */
 import { FreePort } from "@effect-xds/testing"
 import { Effect, Schema } from "effect"
-import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { parse, parseAllDocuments } from "yaml"
 import { mutualTls } from "./MutualTls.js"
-import { deadline, effectXds, eventually, replaceFile, serve, temporaryDirectory } from "./ServeProcess.js"
+import { deadline, effectXds, eventually, replaceFile, serve, directoryOf, temporaryDirectory } from "./ServeProcess.js"
 
 const limit = 4 * deadline
 
@@ -22,16 +21,6 @@ const cluster = (name: string, seconds = 1): string =>
   ].join("\n")
 
 const endpoints = (name: string): string => `${type("endpoint.v3.ClusterLoadAssignment")}\ncluster_name: ${name}\n`
-
-/** A directory with these files; paths with `/` are in subdirectories. */
-const directoryOf = (files: Readonly<Record<string, string>>): string => {
-  const directory = temporaryDirectory()
-  for (const [path, text] of Object.entries(files)) {
-    mkdirSync(join(directory, path, ".."), { recursive: true })
-    writeFileSync(join(directory, path), text)
-  }
-  return directory
-}
 
 const small = () =>
   directoryOf({

@@ -17,6 +17,7 @@ import {
   replaceFile,
   serve,
   type ServeProcess,
+  directoryOf,
   temporaryDirectory
 } from "./ServeProcess.js"
 
@@ -28,16 +29,6 @@ const clusterType = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
 
 const cluster = (name: string, seconds = 1): string =>
   `"@type": ${clusterType}\nname: ${name}\nconnect_timeout: ${seconds}s\n`
-
-/** A directory with these files; paths with `/` are in subdirectories. */
-const directoryOf = (files: Readonly<Record<string, string>>): string => {
-  const directory = temporaryDirectory()
-  for (const [path, text] of Object.entries(files)) {
-    mkdirSync(join(directory, path, ".."), { recursive: true })
-    writeFileSync(join(directory, path), text)
-  }
-  return directory
-}
 
 const Discovered = Schema.Struct({
   resources: Schema.optional(Schema.Array(Schema.Struct({ name: Schema.String })))

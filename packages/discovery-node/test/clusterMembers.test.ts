@@ -371,30 +371,34 @@ describe("EDS", () => {
       expect(world.open).toEqual([`${A}:80`])
     }))
 
+  /** A cluster whose assignment goes stale after ten seconds: sends that, and gives its members after some seconds. */
+  const stale = (world: World) =>
+    Effect.gen(function* () {
+      const cluster = yield* open()
+      yield* world.clusters(eds)
+      const endpoints = [{ lbEndpoints: [endpoint(A)] }]
+      return {
+        send: () => world.assignment({ policy: { endpointStaleAfter: "10s" }, endpoints }),
+        after: (seconds: number) =>
+          TestClock.adjust(`${seconds} seconds`).pipe(Effect.zipRight(settle), Effect.zipRight(cluster.current))
+      }
+    })
+
   for (const protocol of ["StateOfTheWorld", "Incremental"] as const) {
     test(
       `★ an assignment that comes again, unchanged, is as fresh as any other (endpoint_stale_after); ${protocol}`,
       (world) =>
         Effect.gen(function* () {
-          const cluster = yield* open()
-          yield* world.clusters(eds)
-          const endpoints = [{ lbEndpoints: [endpoint(A)] }]
-          const send = () => world.assignment({ policy: { endpointStaleAfter: "10s" }, endpoints })
-          const after = (seconds: number) =>
-            Effect.gen(function* () {
-              yield* TestClock.adjust(`${seconds} seconds`)
-              yield* settle
-              return routed(yield* cluster.current)
-            })
+          const { after, send } = yield* stale(world)
           for (let times = 0; times < 4; times++) {
             yield* send()
-            expect(yield* after(6)).toEqual([A])
+            expect(routed(yield* after(6))).toEqual([A])
           }
-          expect(yield* after(4)).toEqual([])
+          expect(routed(yield* after(4))).toEqual([])
           // It comes back, too.
           yield* send()
-          expect(yield* after(9)).toEqual([A])
-          expect(yield* after(1)).toEqual([])
+          expect(routed(yield* after(9))).toEqual([A])
+          expect(routed(yield* after(1))).toEqual([])
         }),
       { protocol }
     )
@@ -402,16 +406,9 @@ describe("EDS", () => {
 
   test("★ a set that is new takes an assignment as old as it is (endpoint_stale_after)", (world) =>
     Effect.gen(function* () {
-      const cluster = yield* open()
-      yield* world.clusters(eds)
-      const endpoints = [{ lbEndpoints: [endpoint(A)] }]
-      const send = () => world.assignment({ policy: { endpointStaleAfter: "10s" }, endpoints })
+      const { after: membersAfter, send } = yield* stale(world)
       const after = (seconds: number) =>
-        Effect.gen(function* () {
-          yield* TestClock.adjust(`${seconds} seconds`)
-          yield* settle
-          return [routed(yield* cluster.current), (yield* cluster.current).set?.cluster.load.panicThreshold]
-        })
+        Effect.map(membersAfter(seconds), (members) => [routed(members), members.set?.cluster.load.panicThreshold])
       const change = (value: number) => world.clusters({ ...eds, commonLbConfig: { healthyPanicThreshold: { value } } })
       yield* send()
       expect(yield* after(6)).toEqual([[A], 50])
