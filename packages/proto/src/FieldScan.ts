@@ -25,7 +25,7 @@ const shortText = 256
  */
 export class FieldScan {
   readonly #bytes: Uint8Array
-  readonly #last: number
+  #last: number
   #at: number
   /** Whether all was known so far. When it ends and this is `false`, nothing that it told counts. */
   isSure = true
@@ -68,6 +68,27 @@ export class FieldScan {
     }
     this.end = this.#at
     return this.#at <= this.#last || this.#giveUp()
+  }
+
+  /**
+   * Whether all fields of the message that was found pass; no more is asked once one does not. Meanwhile this scan tells of them, and then
+   * of the field that was found: a scan for each message in a message would be most of what is allocated.
+   */
+  every(passes: (field: this) => boolean): boolean {
+    const { begin, end, number, tag, wireType } = this
+    const last = this.#last
+    this.#at = begin
+    this.#last = end
+    let isEvery = true
+    while (isEvery && this.next()) isEvery = passes(this)
+    this.#at = end
+    this.#last = last
+    this.tag = tag
+    this.number = number
+    this.wireType = wireType
+    this.begin = begin
+    this.end = end
+    return isEvery && this.isSure
   }
 
   /** The value of a varint; of one of 2^31 or more, or of more than five bytes, nothing is known. */

@@ -25,61 +25,52 @@ const silentInThresholds = tags([1, 6], [2, 3, 4, 5, 7])
 /** In its outlier detection: wrappers and a boolean; not `max_ejection_time`, which is compared, nor `monitors`. */
 const silentInOutliers = tags([12], [1, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 16, 17, 18, 19, 20, 23, 25, 26])
 
-/** What the field that was found has in it, if all of that passes. */
-const every = (bytes: Uint8Array, { begin, end }: FieldScan, passes: (field: FieldScan) => boolean): boolean => {
-  const inner = new FieldScan(bytes, begin, end)
-  while (inner.next()) if (!passes(inner)) return false
-  return inner.isSure
-}
-
 const maxNanos = 999_999_999
 
 /** A `google.protobuf.Duration` that is not negative. */
-const isDuration = (bytes: Uint8Array, field: FieldScan): boolean =>
-  every(bytes, field, (part) => {
+const isDuration = (field: FieldScan): boolean =>
+  field.every((part) => {
     if (part.tag !== tagOf(1, varint) && part.tag !== tagOf(2, varint)) return false
     const { value } = part
     return value !== undefined && (part.number === 1 || value <= maxNanos)
   })
 
 /** Whether it says that resources come from the server that the cluster came from. */
-const isHere = (bytes: Uint8Array, source: FieldScan): boolean => {
+const isHere = (source: FieldScan): boolean => {
   let saysIt = false
-  const isPlain = every(bytes, source, (field) => {
+  const isPlain = source.every((field) => {
     const { tag } = field
     if (tag === tagOf(3, delimited) || tag === tagOf(5, delimited)) return (saysIt = true)
-    return tag === tagOf(6, varint) || (tag === tagOf(4, delimited) && isDuration(bytes, field))
+    return tag === tagOf(6, varint) || (tag === tagOf(4, delimited) && isDuration(field))
   })
   return isPlain && saysIt
 }
 
 /** The `service_name` of an `eds_cluster_config`; `undefined`: it is not plain. */
-const serviceOf = (bytes: Uint8Array, config: FieldScan, probable: string): string | undefined => {
+const serviceOf = (config: FieldScan, probable: string): string | undefined => {
   let service: string | undefined = ""
   let sources = 0
-  const isPlain = every(bytes, config, (field) => {
+  const isPlain = config.every((field) => {
     const { tag } = field
     if (tag === tagOf(2, delimited)) return (service = field.text(probable)) !== undefined
     // A source that comes again is merged.
-    return tag === tagOf(1, delimited) && ++sources === 1 && isHere(bytes, field)
+    return tag === tagOf(1, delimited) && ++sources === 1 && isHere(field)
   })
   return isPlain && sources === 1 ? service : undefined
 }
 
 const isSilentThreshold = ({ tag }: FieldScan): boolean => silentInThresholds.has(tag)
 
-const areBreakersPlain = (bytes: Uint8Array, breakers: FieldScan): boolean =>
-  every(bytes, breakers, (thresholds) => {
+const areBreakersPlain = (breakers: FieldScan): boolean =>
+  breakers.every((thresholds) => {
     const { tag } = thresholds
-    return (tag === tagOf(1, delimited) || tag === tagOf(2, delimited)) && every(bytes, thresholds, isSilentThreshold)
+    return (tag === tagOf(1, delimited) || tag === tagOf(2, delimited)) && thresholds.every(isSilentThreshold)
   })
 
 const outlierDurations: ReadonlySet<number> = tags([], [2, 3, 22])
 
-const areOutliersPlain = (bytes: Uint8Array, outliers: FieldScan): boolean =>
-  every(bytes, outliers, (field) =>
-    outlierDurations.has(field.tag) ? isDuration(bytes, field) : silentInOutliers.has(field.tag)
-  )
+const areOutliersPlain = (outliers: FieldScan): boolean =>
+  outliers.every((field) => (outlierDurations.has(field.tag) ? isDuration(field) : silentInOutliers.has(field.tag)))
 
 /** Metadata with Structs alone, into which no rule over a group looks. */
 const isStructs = ({ tag }: FieldScan): boolean => tag === tagOf(1, delimited)
@@ -96,7 +87,7 @@ interface Names {
 }
 
 /** Looks at one field of a cluster. */
-const isPlainField = (bytes: Uint8Array, field: FieldScan, names: Names, probable: string): boolean => {
+const isPlainField = (field: FieldScan, names: Names, probable: string): boolean => {
   switch (field.tag) {
     case tagOf(1, delimited):
       return (names.name = field.text(probable)) !== undefined
@@ -104,19 +95,19 @@ const isPlainField = (bytes: Uint8Array, field: FieldScan, names: Names, probabl
       return field.value === eds
     case tagOf(3, delimited):
       // One that comes again is merged.
-      return names.service === undefined && (names.service = serviceOf(bytes, field, probable)) !== undefined
+      return names.service === undefined && (names.service = serviceOf(field, probable)) !== undefined
     case tagOf(4, delimited):
     case tagOf(20, delimited):
     case tagOf(60, delimited):
-      return isDuration(bytes, field)
+      return isDuration(field)
     case tagOf(6, varint):
       return !ruledPolicies.includes(field.value)
     case tagOf(10, delimited):
-      return areBreakersPlain(bytes, field)
+      return areBreakersPlain(field)
     case tagOf(19, delimited):
-      return areOutliersPlain(bytes, field)
+      return areOutliersPlain(field)
     case tagOf(25, delimited):
-      return every(bytes, field, isStructs)
+      return field.every(isStructs)
     default:
       return silentInCluster.has(field.tag)
   }
@@ -134,7 +125,7 @@ export const read = (probable: string, bytes: Uint8Array): Facts | undefined => 
   const scan = new FieldScan(bytes)
   let isEds = false
   while (scan.next()) {
-    if (!isPlainField(bytes, scan, names, probable)) return undefined
+    if (!isPlainField(scan, names, probable)) return undefined
     isEds ||= scan.number === 2
   }
   const { name, service } = names
