@@ -8478,22 +8478,22 @@ const server = [
     fault: "plain clusters: circuit breakers are not looked into",
     file: "packages/validate/src/internal/group/PlainCluster.ts",
     by: "packages/validate/test/PlainCluster.test.ts",
-    line: "return areBreakersPlain(bytes, field)",
+    line: "return areBreakersPlain(field)",
     becomes: "return true"
   },
   {
     fault: "plain clusters: metadata may be typed",
     file: "packages/validate/src/internal/group/PlainCluster.ts",
     by: "packages/validate/test/PlainCluster.test.ts",
-    line: "return every(bytes, field, isStructs)",
+    line: "return field.every(isStructs)",
     becomes: "return true"
   },
   {
     fault: "plain clusters: a configuration of endpoints that comes again is the last one",
     file: "packages/validate/src/internal/group/PlainCluster.ts",
     by: "packages/validate/test/PlainCluster.test.ts",
-    line: "return names.service === undefined && (names.service = serviceOf(bytes, field, probable)) !== undefined",
-    becomes: "return (names.service = serviceOf(bytes, field, probable)) !== undefined"
+    line: "return names.service === undefined && (names.service = serviceOf(field, probable)) !== undefined",
+    becomes: "return (names.service = serviceOf(field, probable)) !== undefined"
   },
   {
     fault: "plain clusters: the name is the one that it probably has",
@@ -11775,5 +11775,26 @@ export const mutations = [
     line: "initial === 0 ? 0 : Math.min(max, initial * factor ** failures)",
     becomes: "Math.min(max, initial * factor ** failures)",
     by: "packages/core/test/client/wire.test.ts"
+  },
+  {
+    fault: "behind a message that was looked into, a scan goes on within that message",
+    file: "packages/proto/src/FieldScan.ts",
+    line: "    this.#at = end\n    this.#last = last",
+    becomes: "    this.#last = last",
+    by: "packages/proto/test/FieldScan.test.ts"
+  },
+  {
+    fault: "a scan takes what stands behind a message for a part of it",
+    file: "packages/proto/src/FieldScan.ts",
+    line: "    this.#last = end\n",
+    becomes: "",
+    by: "packages/proto/test/FieldScan.test.ts"
+  },
+  {
+    fault: "a change of two names forgets what the first one had",
+    file: "resource/Before.ts",
+    line: "        [this.name, this.resource],",
+    becomes: "        [this.name, undefined],",
+    by: "packages/core/test/Before.test.ts"
   }
 ]

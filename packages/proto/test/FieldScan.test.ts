@@ -113,3 +113,57 @@ it("numbers below 2^31 are those that protobuf-es reads, and of others nothing i
     })
   )
 })
+
+it("within a message it tells of the fields of that, and behind it of those that follow", () => {
+  fc.assert(
+    fc.property(fc.array(message, { minLength: 1, maxLength: 4 }), fc.nat(12), (messages, most) => {
+      const writer = new BinaryWriter()
+      for (const each of messages) writer.tag(2, WireType.LengthDelimited).bytes(each)
+      const bytes = writer.tag(3, WireType.Varint).uint32(7).finish()
+      const scan = new FieldScan(bytes)
+      const whole = messages.map((each) => {
+        const alone = new FieldScan(each)
+        const fields: Array<string> = []
+        while (alone.next()) fields.push(`${alone.number} ${alone.end - alone.begin}`)
+        return fields
+      })
+      let left = most
+      for (const fields of whole) {
+        assert.isTrue(scan.next())
+        const found: Array<string> = []
+        const { begin, end, number, tag, wireType } = scan
+        const isEvery = scan.every((field) => {
+          if (left-- <= 0) return false
+          found.push(`${field.number} ${field.end - field.begin}`)
+          // `connect_timeout`, if it has anything, has `seconds`.
+          if (field.tag === 34) assert.isTrue(field.every(({ tag }) => tag === 8))
+          return true
+        })
+        assert.deepEqual(found, fields.slice(0, found.length))
+        assert.strictEqual(isEvery, found.length === fields.length && left >= 0)
+        assert.deepEqual(
+          { begin, end, number, tag, wireType },
+          {
+            begin: scan.begin,
+            end: scan.end,
+            number: scan.number,
+            tag: scan.tag,
+            wireType: scan.wireType
+          }
+        )
+      }
+      assert.isTrue(scan.next())
+      assert.strictEqual(scan.value, 7)
+      assert.isFalse(scan.next())
+      assert.isTrue(scan.isSure)
+    })
+  )
+})
+
+it("a message in it that ends behind its end is not known", () => {
+  // Field 1 of the message in field 2 says that it has five bytes, of two.
+  const scan = new FieldScan(Uint8Array.from([18, 4, 10, 5, 1, 1, 24, 7]))
+  assert.isTrue(scan.next())
+  assert.isFalse(scan.every(() => true))
+  assert.isFalse(scan.isSure)
+})

@@ -4,9 +4,9 @@
  *
  * @since 0.1.0
  */
+import type { Before } from "./Before.js"
 import type { Cursor } from "./Cursor.js"
 import * as Digest from "./Digest.js"
-import type { Resource } from "./Resource.js"
 
 /**
  * One change of a set: the names that it touched, each with its resource before.
@@ -16,7 +16,7 @@ import type { Resource } from "./Resource.js"
 export interface LogEntry {
   /** Digest of the content before the change. The revision follows from the place in the log. */
   readonly from: Digest.Digest
-  readonly before: ReadonlyMap<string, Resource | undefined>
+  readonly before: Before
 }
 
 /**

@@ -8,6 +8,7 @@ import * as HashSet from "effect/HashSet"
 import * as Option from "effect/Option"
 import * as Collection from "../protocol/Collection.js"
 import * as Steps from "../Steps.js"
+import type { Before } from "./Before.js"
 import type { NameTrie } from "./NameTrie.js"
 
 /**
@@ -84,7 +85,7 @@ export const isAny = (set: Indexed, glob: string): boolean => HashMap.has(Steps.
  * @param changed the names that may be new or removed
  * @since 0.1.0
  */
-export const follow = (before: Indexed, after: Indexed, changed: ReadonlyMap<string, unknown>): void => {
+export const follow = (before: Indexed, after: Indexed, changed: Before): void => {
   const known = before.computed.collections?.value
   if (known === undefined || changed.size > Steps.atOnce) return
   let next = known

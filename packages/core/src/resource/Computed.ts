@@ -7,6 +7,7 @@
 import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
 import * as Steps from "../Steps.js"
+import type { Before } from "./Before.js"
 import type { CollectionIndex } from "./CollectionIndex.js"
 import type { Crossing } from "./Crossing.js"
 import type { Responses } from "./Crossing.js"
@@ -34,7 +35,7 @@ const mostLooked = 512 * Steps.atOnce
 /** A list of all resources of an earlier set, and what has changed since: what was there under the names before, oldest first. */
 interface EarlierListing {
   readonly resources: ReadonlyArray<Resource>
-  readonly changes: ReadonlyArray<ReadonlyMap<string, Resource | undefined>>
+  readonly changes: ReadonlyArray<Before>
   /** Names in the changes. */
   readonly names: number
 }
@@ -148,7 +149,7 @@ export class Computed {
    * small change it takes over the `Map`. This one has none then until it is looked into as often again, which happens only if the
    * change is not made, or to streams that are behind: a copy for each change would cost more.
    */
-  after(resources: NameTrie<Resource>, before: ReadonlyMap<string, Resource | undefined>): Computed | undefined {
+  after(resources: NameTrie<Resource>, before: Before): Computed | undefined {
     const map = this.#mapAfter(resources, before)
     const earlier = this.#earlierAfter(before)
     const lifetimes = this.#lifetimesAfter(resources, before)
@@ -160,7 +161,7 @@ export class Computed {
     return next
   }
 
-  #lifetimesAfter(resources: NameTrie<Resource>, before: ReadonlyMap<string, Resource | undefined>) {
+  #lifetimesAfter(resources: NameTrie<Resource>, before: Before) {
     const known = this.lifetimes?.value
     if (known === undefined || before.size > Steps.atOnce) return undefined
     let lifetimes = known
@@ -171,7 +172,7 @@ export class Computed {
     return new Steps.Once(() => Steps.of(lifetimes))
   }
 
-  #mapAfter(resources: NameTrie<Resource>, names: ReadonlyMap<string, unknown>): Map<string, Resource> | undefined {
+  #mapAfter(resources: NameTrie<Resource>, names: Before): Map<string, Resource> | undefined {
     const map = this.#byName
     if (map === undefined || names.size > Steps.atOnce || resources.size > mostMapped) return undefined
     this.#byName = undefined
@@ -184,7 +185,7 @@ export class Computed {
     return map
   }
 
-  #earlierAfter(before: ReadonlyMap<string, Resource | undefined>): EarlierListing | undefined {
+  #earlierAfter(before: Before): EarlierListing | undefined {
     const listed = this.#listing?.value
     const earlier = listed === undefined ? this.#earlier : { resources: listed, changes: [], names: 0 }
     if (earlier === undefined) return undefined

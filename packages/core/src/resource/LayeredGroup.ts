@@ -11,6 +11,7 @@
  */
 import * as Either from "effect/Either"
 import * as Steps from "../Steps.js"
+import type { Before } from "./Before.js"
 import * as ChangeLog from "./ChangeLog.js"
 import * as Digest from "./Digest.js"
 import type { Resource } from "./Resource.js"
@@ -230,14 +231,10 @@ const changing = function* (before: Seen, now: Layers): Steps.Steps<Pick<Seen, "
   return { seen: ResourceSets.withContentOf(seen, content, log, versionOf(now, content.digest), own), drift: 0 }
 }
 
-const noChange: ReadonlyMap<string, Resource | undefined> = new Map()
+const noChange: Before = new Map()
 
 /** The base's log entry if it is equal: a thousand groups over one base then keep one entry. */
-const sharedLog = (
-  different: ReadonlyMap<string, Resource | undefined>,
-  before: Layers,
-  now: Layers
-): ReadonlyMap<string, Resource | undefined> => {
+const sharedLog = (different: Before, before: Layers, now: Layers): Before => {
   const changes = ChangeLog.changesSince(now.base, before.base.cursor)
   const shared = changes?.length === 1 ? changes[0]?.before : undefined
   if (shared?.size !== different.size) return different

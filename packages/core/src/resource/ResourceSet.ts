@@ -14,6 +14,7 @@ import * as Hash from "effect/Hash"
 import * as HashMap from "effect/HashMap"
 import * as Option from "effect/Option"
 import * as Steps from "../Steps.js"
+import { type Before, BeforeDraft } from "./Before.js"
 import * as ChangeLog from "./ChangeLog.js"
 import * as CollectionIndex from "./CollectionIndex.js"
 import { Computed } from "./Computed.js"
@@ -84,7 +85,7 @@ export class ResourceSet implements Fields {
    *
    * @param isNext whether the set before has ended; a set in layers is made from another one, which goes on
    */
-  follow(before: ResourceSet, changed: ChangeLog.LogEntry["before"], isNext: boolean): void {
+  follow(before: ResourceSet, changed: Before, isNext: boolean): void {
     // All groups begin with the same empty sets: what a client of one of them asked for would be kept up in the others.
     if (before.#computed === undefined || before.resources.size === 0) return
     if (isNext) this.#computed = before.#computed.after(this.resources, changed)
@@ -344,7 +345,7 @@ export const updating = function* (
 
 /** A set that is being changed: names are removed, then resources are put, then each of {@link names} is placed. */
 class Draft {
-  readonly #before = new Map<string, Resource | undefined>()
+  readonly #before = new BeforeDraft()
   #labelled: Array<string> | undefined
   #aliases: ResourceSet["aliases"]
   #digest: Digest.Digest
@@ -473,7 +474,7 @@ const relabelled = (
 /** A set with new content and one more change in its log. */
 const changed = (
   self: ResourceSet,
-  before: ChangeLog.LogEntry["before"],
+  before: Before,
   {
     aliases,
     digest,
@@ -562,7 +563,7 @@ export const departed = (self: ResourceSet): ResourceSet => {
 export const withContentOf = (
   self: ResourceSet,
   content: ResourceSet,
-  before: ChangeLog.LogEntry["before"],
+  before: Before,
   version: string,
   own?: number
 ): ResourceSet => {

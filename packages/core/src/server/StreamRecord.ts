@@ -11,6 +11,7 @@ import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire"
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
 import * as HashMap from "effect/HashMap"
+import { BeforeDraft } from "../resource/Before.js"
 import * as NameTrie from "../resource/NameTrie.js"
 import { ResourceGroup } from "../resource/ResourceGroup.js"
 import { ResourceSet } from "../resource/ResourceSet.js"
@@ -89,7 +90,7 @@ export const toJSON = (stream: ServerStream): StreamRecord => {
   const objectOf = (value: object): RecordedObject => {
     if (Array.isArray(value)) return { is: "Array", of: value.map(valueOf) }
     if (value instanceof Uint8Array) return { is: "Bytes", of: [base64Encode(value)] }
-    if (value instanceof Map) return { is: "Map", of: pairsOf(value) }
+    if (value instanceof Map || value instanceof BeforeDraft) return { is: "Map", of: pairsOf(value) }
     if (value instanceof Set) return { is: "Set", of: Array.from(value, valueOf) }
     if (HashMap.isHashMap(value)) return { is: "HashMap", of: pairsOf(value) }
     if (value instanceof NameTrie.NameTrie) return { is: "NameTrie", of: pairsOf(value) }
