@@ -11669,6 +11669,83 @@ const server = [
     line: "if (this.ordered?.members !== members) this.ordered",
     becomes: "if (this.ordered === undefined) this.ordered",
     by: "packages/discovery-node/test/clusterMembers.test.ts"
+  },
+  {
+    fault: "without a first delay a client that fails for hours connects without a pause",
+    file: "client/Backoff.ts",
+    line: "initial === 0 ? 0 : Math.min(max, initial * factor ** failures)",
+    becomes: "Math.min(max, initial * factor ** failures)",
+    by: "packages/core/test/client/wire.test.ts"
+  },
+  {
+    fault: "behind a message that was looked into, a scan goes on within that message",
+    file: "packages/proto/src/FieldScan.ts",
+    line: "    this.#at = end\n    this.#last = last",
+    becomes: "    this.#last = last",
+    by: "packages/proto/test/FieldScan.test.ts"
+  },
+  {
+    fault: "a scan takes what stands behind a message for a part of it",
+    file: "packages/proto/src/FieldScan.ts",
+    line: "    this.#last = end\n",
+    becomes: "",
+    by: "packages/proto/test/FieldScan.test.ts"
+  },
+  {
+    fault: "a change of two names forgets what the first one had",
+    file: "resource/Before.ts",
+    line: "        [this.name, this.resource],",
+    becomes: "        [this.name, undefined],",
+    by: "packages/core/test/Before.test.ts"
+  },
+  {
+    fault: "regular expressions are simulated: one of a thousand instructions takes a third of a second",
+    file: "packages/discovery/src/RegularExpression.ts",
+    line: "return (text) => (automaton ??= Automaton.make(compiled) ?? simulated).matches(text)",
+    becomes: "return (text) => (automaton ??= simulated).matches(text)",
+    by: "packages/discovery/test/regularExpression.test.ts"
+  },
+  {
+    fault: "an automaton is made for each regular expression before there is a text",
+    file: "packages/discovery/src/RegularExpression.ts",
+    line: 'let automaton: Pick<Automaton.Automaton, "matches"> | undefined\n',
+    becomes: 'let automaton: Pick<Automaton.Automaton, "matches"> | undefined = Automaton.make(compiled)\n',
+    by: "packages/discovery/test/regularExpression.test.ts"
+  },
+  {
+    fault: "the states of a regular expression are kept without a bound",
+    file: "packages/discovery/src/internal/Automaton.ts",
+    line: "if (bytes > this.#bytesLeft) return undefined",
+    becomes: "if (bytes < 0) return undefined",
+    by: "packages/discovery/test/regularExpression.test.ts"
+  },
+  {
+    fault: "the last of 32 positions of a regular expression has no next one",
+    file: "packages/discovery/src/internal/Automaton.ts",
+    line: "carry = bits >>> 31",
+    becomes: "carry = 0",
+    by: "packages/discovery/test/regularExpression.test.ts"
+  },
+  {
+    fault: "a word boundary where states are not kept is looked at as if the text began there",
+    file: "packages/discovery/src/internal/Automaton.ts",
+    line: "before = this.#kindOf(of)",
+    becomes: "before = Programs.edge",
+    by: "packages/discovery/test/regularExpression.test.ts"
+  },
+  {
+    fault: "each character that begins many alternatives anew looks at all of them",
+    file: "packages/discovery/src/internal/Automaton.ts",
+    line: "return seen.size > reached.length ? reached : undefined",
+    becomes: "return undefined",
+    by: "packages/discovery/test/regularExpression.test.ts"
+  },
+  {
+    fault: "without its case a k is not the sign of Kelvin",
+    file: "packages/discovery/src/internal/Program.ts",
+    line: "if (lower === 0x6b) return Int32Array.of(upper, upper, lower, lower, kelvin, kelvin)\n",
+    becomes: "",
+    by: "packages/discovery/test/regularExpression.test.ts"
   }
 ]
 
@@ -11769,32 +11846,4 @@ export const mutations = [
   ...badInput,
   ...calls,
   ...inDatabase,
-  {
-    fault: "without a first delay a client that fails for hours connects without a pause",
-    file: "client/Backoff.ts",
-    line: "initial === 0 ? 0 : Math.min(max, initial * factor ** failures)",
-    becomes: "Math.min(max, initial * factor ** failures)",
-    by: "packages/core/test/client/wire.test.ts"
-  },
-  {
-    fault: "behind a message that was looked into, a scan goes on within that message",
-    file: "packages/proto/src/FieldScan.ts",
-    line: "    this.#at = end\n    this.#last = last",
-    becomes: "    this.#last = last",
-    by: "packages/proto/test/FieldScan.test.ts"
-  },
-  {
-    fault: "a scan takes what stands behind a message for a part of it",
-    file: "packages/proto/src/FieldScan.ts",
-    line: "    this.#last = end\n",
-    becomes: "",
-    by: "packages/proto/test/FieldScan.test.ts"
-  },
-  {
-    fault: "a change of two names forgets what the first one had",
-    file: "resource/Before.ts",
-    line: "        [this.name, this.resource],",
-    becomes: "        [this.name, undefined],",
-    by: "packages/core/test/Before.test.ts"
-  }
 ]

@@ -7,6 +7,7 @@
 import * as Reason from "@effect-xds/proto/Reason"
 import * as Either from "effect/Either"
 import { RE2JS } from "re2js"
+import * as Automaton from "./internal/Automaton.js"
 
 /**
  * A compiled pattern.
@@ -15,7 +16,10 @@ import { RE2JS } from "re2js"
  */
 export interface RegularExpression {
   readonly pattern: string
-  /** ★ Whether the whole string matches, as `^(?:pattern)$` does. */
+  /**
+   * ★ Whether the whole string matches, as `^(?:pattern)$` does. For most patterns a look-up for each character, whatever their size:
+   * what was found out with one string is kept for the next ones, in at most a megabyte and mostly some kilobytes.
+   */
   readonly matches: (text: string) => boolean
   /**
    * The string with every match replaced, as far as {@link maxRewriteSteps} go; the rest stays as it is. `\0` … `\9` in the
@@ -59,7 +63,7 @@ export const make = (pattern: string): Either.Either<RegularExpression, string> 
   const size = compiled.programSize()
   return Either.right({
     pattern,
-    matches: (text) => compiled.testExact(text),
+    matches: matcherOf(compiled),
     replaceAll: (text, substitution) => {
       const matcher = compiled.matcher(text)
       let end = 0
@@ -71,6 +75,15 @@ export const make = (pattern: string): Either.Either<RegularExpression, string> 
       return out + text.slice(end)
     }
   })
+}
+
+/** Most expressions of a client match nothing yet, so that an automaton is made for the first text. */
+const matcherOf = (compiled: RE2JS): RegularExpression["matches"] => {
+  let automaton: Pick<Automaton.Automaton, "matches"> | undefined
+  const simulated = { matches: (text: string) => compiled.testExact(text) }
+  // It only compares a text with one of its own.
+  if (compiled.re2().prefixComplete) return simulated.matches
+  return (text) => (automaton ??= Automaton.make(compiled) ?? simulated).matches(text)
 }
 
 /** ★ RE2's rewrite syntax, not that of JavaScript or Go: `\1`, not `$1`; `\\` is a backslash. */
