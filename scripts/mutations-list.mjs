@@ -11746,6 +11746,27 @@ const server = [
     line: "if (lower === 0x6b) return Int32Array.of(upper, upper, lower, lower, kelvin, kelvin)\n",
     becomes: "",
     by: "packages/discovery/test/regularExpression.test.ts"
+  },
+  {
+    fault: "the hosts of ORIGINAL_DST have no bound",
+    file: "packages/discovery/src/Discovery.ts",
+    line: "if (known === undefined && HashMap.size(self.picked) >= maxHosts) {",
+    becomes: "if (known === undefined && HashMap.size(self.picked) < 0) {",
+    by: "packages/discovery/test/discovery.test.ts"
+  },
+  {
+    fault: "each new host of ORIGINAL_DST lists all of them anew",
+    file: "packages/discovery/src/Discovery.ts",
+    line: 'if (known === undefined) self.outputs.push({ _tag: "Found", host: Hosts.make(input.address) })',
+    becomes: "if (known === undefined) listPicked(self)",
+    by: "packages/discovery/test/discovery.test.ts"
+  },
+  {
+    fault: "a call goes to an address that there is no place for",
+    file: "packages/discovery-node/src/internal/ClusterActor.ts",
+    line: "return this.refusals === refusals ? picked : { ...picked, address: undefined, refused: address }",
+    becomes: "return picked",
+    by: "packages/discovery-node/test/clusterMembers.test.ts"
   }
 ]
 

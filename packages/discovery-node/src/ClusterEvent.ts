@@ -32,5 +32,7 @@ export type ClusterEvent =
       readonly family: DnsTarget.Family
       readonly message: string
     }
+  /** An address that was picked is no host: the cluster has as many as it may have. Said once until a host has gone. */
+  | { readonly _tag: "Refused"; readonly address: string }
   /** The watch of an assignment has died: nothing more is heard of it. */
   | { readonly _tag: "Unwatched"; readonly assignment: string; readonly message: string }

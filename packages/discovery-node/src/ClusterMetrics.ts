@@ -85,6 +85,13 @@ export const updateFailure = counter("update_failure", "Total failed cluster mem
 export const updateEmpty = counter("update_empty", "Total updates without hosts")
 
 /**
+ * Calls whose host was refused because the cluster has as many as it may have: of type ORIGINAL_DST.
+ *
+ * @since 0.1.0
+ */
+export const poolOverflow = counter("upstream_cx_pool_overflow", "Total times that a cluster had no room for a host")
+
+/**
  * Hosts that are ejected.
  *
  * @since 0.1.0

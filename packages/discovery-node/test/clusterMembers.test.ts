@@ -798,6 +798,38 @@ describe("a cluster", () => {
       expect(routed(yield* cluster.current)).toEqual([])
     }))
 
+  test(
+    "★ of type ORIGINAL_DST refuses calls to more hosts than it may have, and says so once",
+    (world) =>
+      Effect.gen(function* () {
+        const cluster = yield* open("full")
+        yield* world.clusters({ name: "full", type: "ORIGINAL_DST", lbPolicy: "CLUSTER_PROVIDED" })
+        const nothing = () => undefined
+        const pick = (restored: string) =>
+          cluster.pick({
+            header: nothing,
+            filterState: undefined,
+            requestMetadata: nothing,
+            connectionMetadata: nothing,
+            restored,
+            draw: () => 0
+          })
+        expect(yield* pick(`${A}:80`)).toEqual({ address: `${A}:80`, ignored: 0 })
+        for (const restored of [`${B}:80`, `${B}:81`]) {
+          expect(yield* pick(restored)).toEqual({ address: undefined, ignored: 0, refused: restored })
+        }
+        expect(yield* pick(`${A}:80`)).toEqual({ address: `${A}:80`, ignored: 0 })
+        expect(routed(yield* cluster.current)).toEqual([A])
+        yield* TestClock.adjust("10 seconds")
+        expect((yield* pick(`${B}:80`)).address).toBe(`${B}:80`)
+        yield* settle
+        expect(cluster.events.map(({ _tag }) => _tag)).toEqual(["Added", "Refused", "Removed", "Drain", "Added"])
+        const { count } = yield* Metric.value(ClusterMetrics.of(ClusterMetrics.poolOverflow, "full"))
+        expect(count).toBe(2)
+      }),
+    { types: ClusterTypes.withTypes(ClusterTypes.originalDst({ maxHosts: 1 })) }
+  )
+
   const own = ClusterType.define<null, number>({
     typeUrl: "STATIC",
     decode: () => Either.right(null),

@@ -89,6 +89,8 @@ export interface Pick {
   readonly address: string | undefined
   /** Overrides that were no addresses, and were passed over. */
   readonly ignored: number
+  /** The address that was picked, where there is none: the cluster has as many hosts as it may have. */
+  readonly refused?: string | undefined
 }
 
 /**
@@ -112,6 +114,8 @@ export interface ClusterType<Config, State> {
   readonly clusters?: ((config: Config) => ReadonlyArray<string>) | undefined
   /** It picks the hosts itself, and `lb_policy` has to be CLUSTER_PROVIDED. */
   readonly pick?: ((config: Config, members: ReadonlyArray<Member>, call: Call) => Pick) | undefined
+  /** Whether picks look at the members. If not, they are given none, which need not be put in order then. Default: true. */
+  readonly looksAtMembers?: boolean | undefined
 }
 
 /**
@@ -142,6 +146,7 @@ export interface Configured {
   readonly clusters: ReadonlyArray<string> | undefined
   /** `undefined`: a load-balancing policy picks. */
   readonly pick: ((members: ReadonlyArray<Member>, call: Call) => Pick) | undefined
+  readonly looksAtMembers: boolean
   /** Its discovery, not started. */
   readonly run: () => Running
 }
@@ -206,6 +211,8 @@ const isPick = (pick: unknown): boolean =>
   holds(pick, "address", (address) => address === undefined || Predicate.isString(address)) &&
   holds(pick, "ignored", Predicate.isNumber)
 
+const noHost = `what is no host: id, address, addresses, a weight and a priority of 0 to ${maxPriority} are needed`
+
 /** What is wrong with an output; `undefined`: nothing. */
 const wrong = (output: unknown): string | undefined => {
   const tag = Predicate.hasProperty(output, "_tag") ? output._tag : undefined
@@ -214,9 +221,13 @@ const wrong = (output: unknown): string | undefined => {
       return undefined
     case "Resolve":
       return holds(output, "name", Predicate.isString) ? undefined : "step asked for no name"
+    case "Refused":
+      return holds(output, "address", Predicate.isString) ? undefined : "step refused no address"
+    case "Found":
+      return holds(output, "host", isHost) ? undefined : `step found ${noHost}`
     case "Listed":
       if (holds(output, "hosts", (hosts) => isList(hosts) && hosts.every(isHost))) return undefined
-      return `step listed what is no host: id, address, addresses, a weight and a priority of 0 to ${maxPriority} are needed`
+      return `step listed ${noHost}`
     default:
       return `step gave an output that there is not: ${Reason.of(tag)}`
   }
@@ -293,7 +304,7 @@ export const define = <Config, State>(type: ClusterType<Config, State>): Definit
     assignment: AssignmentSource | undefined,
     clusters: ReadonlyArray<string> | undefined
   ): Configured => {
-    const { pick } = type
+    const { looksAtMembers = true, pick } = type
     return {
       typeUrl,
       config,
@@ -307,6 +318,7 @@ export const define = <Config, State>(type: ClusterType<Config, State>): Definit
                 Either.filterOrLeft(isPick, () => "pick gave no address"),
                 Either.getOrElse(() => ({ address: undefined, ignored: 0 }))
               ),
+      looksAtMembers,
       run: () =>
         Either.match(
           attempt("make", () => type.make(config)),

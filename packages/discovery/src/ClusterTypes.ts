@@ -227,52 +227,64 @@ interface OriginalDstConfig {
   readonly settings: OriginalDst.Settings
 }
 
-const originalDst = define<OriginalDstConfig, Discoveries.Discovery>({
-  typeUrl: "ORIGINAL_DST",
-  decode: ({ cluster }) => {
-    const errors = new Collector()
-    const { lbConfig, loadAssignment } = cluster
-    const given = lbConfig.case === "originalDstLbConfig" ? lbConfig.value : undefined
-    const at = "original_dst_lb_config"
-    if (loadAssignment !== undefined) {
-      errors.add("load_assignment", "OriginalDst", "the hosts are where calls go to; leave it out")
-    }
-    if (given !== undefined && given.httpHeaderName !== "" && !given.useHttpHeader) {
-      errors.add(
-        `${at}.http_header_name`,
-        "OriginalDst",
-        "is not used without use_http_header; set that, or leave it out"
-      )
-    }
-    const portOverride = given?.upstreamPortOverride
-    if (portOverride !== undefined && portOverride > 65_535) {
-      errors.add(`${at}.upstream_port_override`, "OriginalDst", `is ${portOverride}; at most 65535 is possible`)
-    }
-    const cleanupInterval = duration(cluster.cleanupInterval, aboveZero, "cleanup_interval", errors) ?? 5_000
-    if (errors.count > 0) return Either.left(errors.errors)
-    const header = given?.httpHeaderName === "" ? "x-envoy-original-dst-host" : given?.httpHeaderName.toLowerCase()
-    const { metadataKey } = given ?? {}
-    return Either.right({
-      cluster: { type: "ORIGINAL_DST", cleanupInterval },
-      settings: {
-        header: given?.useHttpHeader === true ? header : undefined,
-        metadataKey:
-          metadataKey === undefined
-            ? undefined
-            : {
-                key: metadataKey.key,
-                path: metadataKey.path.flatMap(({ segment }) => (segment.case === "key" ? [segment.value] : []))
-              },
-        portOverride,
-        cleanupInterval
+/**
+ * The type ORIGINAL_DST with a bound of its own: `ClusterTypes.withTypes(ClusterTypes.originalDst({ maxHosts: 20_000 }))`.
+ *
+ * @since 0.1.0
+ */
+export const originalDst = ({
+  maxHosts
+}: {
+  /** How many hosts there may be at a time; calls to others are refused. Default: {@link Discovery.maxPicked}. */
+  readonly maxHosts?: number | undefined
+} = {}): Definition =>
+  define<OriginalDstConfig, Discoveries.Discovery>({
+    typeUrl: "ORIGINAL_DST",
+    decode: ({ cluster }) => {
+      const errors = new Collector()
+      const { lbConfig, loadAssignment } = cluster
+      const given = lbConfig.case === "originalDstLbConfig" ? lbConfig.value : undefined
+      const at = "original_dst_lb_config"
+      if (loadAssignment !== undefined) {
+        errors.add("load_assignment", "OriginalDst", "the hosts are where calls go to; leave it out")
       }
-    })
-  },
-  make: ({ cluster }) => reducer.make(cluster),
-  step: reducer.step,
-  deadline: reducer.deadline,
-  pick: ({ settings }, _members, call) => OriginalDst.pick(settings, call)
-})
+      if (given !== undefined && given.httpHeaderName !== "" && !given.useHttpHeader) {
+        errors.add(
+          `${at}.http_header_name`,
+          "OriginalDst",
+          "is not used without use_http_header; set that, or leave it out"
+        )
+      }
+      const portOverride = given?.upstreamPortOverride
+      if (portOverride !== undefined && portOverride > 65_535) {
+        errors.add(`${at}.upstream_port_override`, "OriginalDst", `is ${portOverride}; at most 65535 is possible`)
+      }
+      const cleanupInterval = duration(cluster.cleanupInterval, aboveZero, "cleanup_interval", errors) ?? 5_000
+      if (errors.count > 0) return Either.left(errors.errors)
+      const header = given?.httpHeaderName === "" ? "x-envoy-original-dst-host" : given?.httpHeaderName.toLowerCase()
+      const { metadataKey } = given ?? {}
+      return Either.right({
+        cluster: { type: "ORIGINAL_DST", cleanupInterval, maxHosts },
+        settings: {
+          header: given?.useHttpHeader === true ? header : undefined,
+          metadataKey:
+            metadataKey === undefined
+              ? undefined
+              : {
+                  key: metadataKey.key,
+                  path: metadataKey.path.flatMap(({ segment }) => (segment.case === "key" ? [segment.value] : []))
+                },
+          portOverride,
+          cleanupInterval
+        }
+      })
+    },
+    make: ({ cluster }) => reducer.make(cluster),
+    step: reducer.step,
+    deadline: reducer.deadline,
+    looksAtMembers: false,
+    pick: ({ settings }, _members, call) => OriginalDst.pick(settings, call)
+  })
 
 const noSource = create(ConfigSourceSchema)
 
@@ -388,7 +400,7 @@ export const standard: Registry = registry([
   byField("STRICT_DNS"),
   byField("LOGICAL_DNS"),
   eds,
-  originalDst,
+  originalDst(),
   dnsExtension,
   aggregate
 ])

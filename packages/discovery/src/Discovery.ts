@@ -28,8 +28,22 @@ export type Cluster =
     }
   /** `initialFetchTimeout`: how long the first assignment may take; 0: for ever; default: 15 000. */
   | { readonly type: "EDS"; readonly initialFetchTimeout?: number | undefined }
-  /** `cleanupInterval`: how often hosts that are not used are looked for; default: 5000. */
-  | { readonly type: "ORIGINAL_DST"; readonly cleanupInterval?: number | undefined }
+  /**
+   * `cleanupInterval`: how often hosts that are not used are looked for; default: 5000. `maxHosts`: ★ how many there may be at a
+   * time, since clients may choose them; default: {@link maxPicked}.
+   */
+  | {
+      readonly type: "ORIGINAL_DST"
+      readonly cleanupInterval?: number | undefined
+      readonly maxHosts?: number | undefined
+    }
+
+/**
+ * How many hosts of picks there may be at a time, if nothing else is said.
+ *
+ * @since 0.1.0
+ */
+export const maxPicked = 4_096
 
 /**
  * A mistake in a cluster.
@@ -99,6 +113,10 @@ export type Output =
     }
   /** All hosts. */
   | { readonly _tag: "Listed"; readonly hosts: ReadonlyArray<Hosts.Host> }
+  /** One host more. */
+  | { readonly _tag: "Found"; readonly host: Hosts.Host }
+  /** An address that was picked, and is no host: there are as many as there may be. */
+  | { readonly _tag: "Refused"; readonly address: string }
   /** Its first end. Said once. */
   | { readonly _tag: "Initialized" }
 
@@ -278,8 +296,8 @@ export const step = (self: Discovery, input: Input, { now }: Context): readonly 
       break
     case "Picked":
     case "InUse":
-      if (type !== "ORIGINAL_DST") return [self, nothing]
-      use(draft, input)
+      if (self.cluster.type !== "ORIGINAL_DST") return [self, nothing]
+      use(draft, input, self.cluster.maxHosts ?? maxPicked)
       break
     case "Deadline":
       wake(draft)
@@ -371,15 +389,19 @@ const assigned = (endpoints: ReadonlyArray<Endpoints.Endpoint>): ReadonlyArray<H
   return Array.from(found.values())
 }
 
-const use = (self: Draft, input: Extract<Input, { readonly _tag: "Picked" | "InUse" }>): void => {
+const use = (self: Draft, input: Extract<Input, { readonly _tag: "Picked" | "InUse" }>, maxHosts: number): void => {
   const known = Option.getOrUndefined(HashMap.get(self.picked, input.address))
   if (input._tag === "InUse") {
     if (known === undefined) return
     self.picked = HashMap.set(self.picked, input.address, { ...known, isInUse: input.isInUse })
     return
   }
+  if (known === undefined && HashMap.size(self.picked) >= maxHosts) {
+    self.outputs.push({ _tag: "Refused", address: input.address })
+    return
+  }
   self.picked = HashMap.set(self.picked, input.address, { isInUse: known?.isInUse ?? false, isUsed: true })
-  if (known === undefined) listPicked(self)
+  if (known === undefined) self.outputs.push({ _tag: "Found", host: Hosts.make(input.address) })
 }
 
 const listPicked = (self: Draft): void => {

@@ -36,6 +36,8 @@ export interface Settings {
 export type Input =
   /** ★ All hosts, of an answer: a query that failed, or a stream that was lost, lists nothing. */
   | { readonly _tag: "Listed"; readonly hosts: ReadonlyArray<Hosts.Host> }
+  /** One host beside those that are there. */
+  | { readonly _tag: "Found"; readonly host: Hosts.Host }
   /** Discovery has come to its first end. */
   | { readonly _tag: "Initialized" }
   /** What a checker says of a host: all flags of it. */
@@ -175,6 +177,9 @@ export const step = (self: HostSet, input: Input): readonly [HostSet, ReadonlyAr
     case "Listed":
       list(draft, input.hosts)
       break
+    case "Found":
+      take(draft, input.host)
+      break
     case "Initialized":
       initialize(draft)
       break
@@ -213,24 +218,28 @@ const withChecks = (member: Member, checks: Member["checks"]): Member => {
   return { ...member, checks, flags: HealthFlags.replace(member.flags, "check", said) }
 }
 
+const take = (self: Draft, host: Hosts.Host): void => {
+  const checks = host.isUnchecked ? [] : unchecked(self.settings)
+  const before = find(self, host.id)
+  if (before === undefined) {
+    const flags = Hosts.flagsOf(host)
+    put(self, undefined, withChecks({ host, place: self.places++, flags, checks: [] }, checks))
+    return
+  }
+  // ★ Whatever else has changed: health, ejection and connections stay.
+  const present = HealthFlags.set(before.flags, "PENDING_DYNAMIC_REMOVAL", false)
+  const flags = HealthFlags.replace(present, "discovery", Hosts.flagsOf(host))
+  const member = { ...before, host: Hosts.isSame(before.host, host) ? before.host : host, flags }
+  const isSwitched = checks.length === 0 || before.checks.length === 0
+  put(self, before, isSwitched ? withChecks(member, checks) : member)
+}
+
 const list = (self: Draft, hosts: ReadonlyArray<Hosts.Host>): void => {
   const listed = new Set<string>()
   for (const host of hosts) {
     if (listed.has(host.id)) continue
     listed.add(host.id)
-    const checks = host.isUnchecked ? [] : unchecked(self.settings)
-    const before = find(self, host.id)
-    if (before === undefined) {
-      const flags = Hosts.flagsOf(host)
-      put(self, undefined, withChecks({ host, place: self.places++, flags, checks: [] }, checks))
-      continue
-    }
-    // ★ Whatever else has changed: health, ejection and connections stay.
-    const present = HealthFlags.set(before.flags, "PENDING_DYNAMIC_REMOVAL", false)
-    const flags = HealthFlags.replace(present, "discovery", Hosts.flagsOf(host))
-    const member = { ...before, host: Hosts.isSame(before.host, host) ? before.host : host, flags }
-    const isSwitched = checks.length === 0 || before.checks.length === 0
-    put(self, before, isSwitched ? withChecks(member, checks) : member)
+    take(self, host)
   }
   for (const member of inOrder(self)) {
     if (listed.has(member.host.id)) continue

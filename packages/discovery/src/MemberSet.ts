@@ -33,7 +33,8 @@ export type Input =
  *
  * @since 0.1.0
  */
-export type Output = Extract<Discoveries.Output, { readonly _tag: "Resolve" }> | HostSets.Output | Outliers.Output
+export type Output =
+  Extract<Discoveries.Output, { readonly _tag: "Resolve" | "Refused" }> | HostSets.Output | Outliers.Output
 
 /**
  * The state.
@@ -179,7 +180,7 @@ const discover = (self: Draft, input: Discoveries.Input): void => {
   const [discovery, outputs] = self.discovery.step(input, { now: self.context.now })
   self.discovery = discovery
   for (const output of outputs) {
-    if (output._tag === "Resolve") self.outputs.push(output)
+    if (output._tag === "Resolve" || output._tag === "Refused") self.outputs.push(output)
     else tellHosts(self, output)
   }
 }

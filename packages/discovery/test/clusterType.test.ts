@@ -166,6 +166,8 @@ describe("a type of one's own", () => {
       (self) => [self, [{ _tag: "Listed", hosts: [Host.make("a", { priority: 1e9 })] }]],
       "step listed what is no host"
     ],
+    ["finds no host", (self) => [self, [lie({ _tag: "Found", host: { id: "a" } })]], "step found what is no host"],
+    ["refuses nobody", (self) => [self, [lie({ _tag: "Refused" })]], "step refused no address"],
     ["asks for nobody", (self) => [self, [lie({ _tag: "Resolve" })]], "step asked for no name"]
   ])("that %s keeps what it had, and says why", (_, bad, fault) => {
     let isBad = false
@@ -333,6 +335,6 @@ describe("what is read runs", () => {
     expect(original({}).pick?.([], call({ header })).address).toBeUndefined()
     const [started] = type.run().step({ _tag: "Start" }, { now: 0 })
     const [, outputs] = started.step({ _tag: "Picked", address: "10.0.0.1:80" }, { now: 1 })
-    expect(outputs.map((output: Discovery.Output) => output._tag)).toEqual(["Listed"])
+    expect(outputs.map((output: Discovery.Output) => output._tag)).toEqual(["Found"])
   })
 })

@@ -29,6 +29,7 @@ class Play {
     this.self = next
     for (const output of outputs) {
       if (output._tag === "Resolve") this.asked.push(output)
+      else if (output._tag === "Refused") this.words.push(`${this.now} Refused ${output.address}`)
       else {
         const [set, said] = HostSet.step(this.hosts, output)
         this.hosts = set
@@ -217,6 +218,26 @@ describe("vectors of discovery", () => {
     const again = new Play({ type: "ORIGINAL_DST", cleanupInterval: 100 }).give(picked).at(150).give(picked)
     expect([again.at(200).addresses, again.at(300).addresses]).toEqual([[A], []])
     expect(again.give({ ...inUse, isInUse: true }).addresses).toEqual([])
+  })
+
+  it("★ ORIGINAL_DST has no more hosts than it may have: others are refused until one has gone", () => {
+    const play = new Play({ type: "ORIGINAL_DST", maxHosts: 2 })
+    const picked = (host: string) => ({ _tag: "Picked", address: `${host}:80` }) as const
+    play.give(picked(A)).give(picked(B)).give(picked("10.0.0.3")).give(picked(A))
+    expect(play.said).toEqual(["0 Ready", `0 Added ${A}`, `0 Added ${B}`, "0 Refused 10.0.0.3:80"])
+    play.at(6_000).give(picked(B)).at(10_000)
+    expect(play.addresses).toEqual([B])
+    expect(play.give(picked("10.0.0.3")).addresses).toEqual([B, "10.0.0.3"])
+    // Without a word of it they are not without a bound.
+    const all = new Play({ type: "ORIGINAL_DST" })
+    for (let host = 0; host < 5_000; host++) all.give(picked(`10.0.${host >> 8}.${host & 255}`))
+    expect(all.addresses.length).toBe(Discovery.maxPicked)
+  })
+
+  it("★ a host of a pick is told alone, however many there are", () => {
+    const { self } = new Play({ type: "ORIGINAL_DST" }).give({ _tag: "Picked", address: `${A}:80` })
+    const [, outputs] = Discovery.step(self, { _tag: "Picked", address: `${B}:80` }, { now: 0 })
+    expect(outputs).toMatchObject([{ _tag: "Found", host: { address: `${B}:80` } }])
   })
 
   it("12: an assignment that is stale lists nothing, once; each one arms it anew", () => {

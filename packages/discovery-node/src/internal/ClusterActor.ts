@@ -49,6 +49,8 @@ interface Work {
   readonly ejections: Map<string, number>
   /** Why its endpoints cannot be watched. */
   unwatched: string | undefined
+  /** It was said that it has as many hosts as it may have. */
+  isFull: boolean
 }
 
 /** What is told to a set; `undefined`: what is held stays. */
@@ -113,6 +115,7 @@ const metricsOf = (cluster: string) => {
     updateSuccess: of(Metrics.updateSuccess),
     updateFailure: of(Metrics.updateFailure),
     updateEmpty: of(Metrics.updateEmpty),
+    poolOverflow: of(Metrics.poolOverflow),
     ejectionsActive: of(Metrics.ejectionsActive),
     ejectionsEnforced: of(Metrics.ejectionsEnforced),
     ejectionsDetected: of(Metrics.ejectionsDetected),
@@ -136,6 +139,8 @@ export class ClusterActor {
   /** The members of the last pick. */
   private ordered:
     { readonly members: HostSet.HostSet["members"]; readonly list: ReadonlyArray<HostSet.Member> } | undefined
+  /** How many picks were refused. */
+  private refusals = 0
   private readonly metrics: ReturnType<typeof metricsOf>
 
   private constructor(
@@ -209,12 +214,20 @@ export class ClusterActor {
     const { current } = this.state
     const pick = current?.set.cluster.type.pick
     if (current === undefined || pick === undefined) return { address: undefined, ignored: 0 }
-    const { members } = current.set.hosts
-    // ★ Picks are made for each call, and members change seldom: they are put in order once.
+    const picked = pick(this.membersFor(current.set), call)
+    const { address } = picked
+    if (address === undefined) return picked
+    const { refusals } = this
+    this.toCurrent({ _tag: "Picked", address })
+    return this.refusals === refusals ? picked : { ...picked, address: undefined, refused: address }
+  }
+
+  /** ★ Picks are made for each call, and members change seldom: they are put in order once. */
+  private membersFor({ cluster, hosts }: MemberSet.MemberSet): ReadonlyArray<HostSet.Member> {
+    if (!cluster.type.looksAtMembers) return []
+    const { members } = hosts
     if (this.ordered?.members !== members) this.ordered = { members, list: HostSet.inOrder({ members }) }
-    const picked = pick(this.ordered.list, call)
-    if (picked.address !== undefined) this.toCurrent({ _tag: "Picked", address: picked.address })
-    return picked
+    return this.ordered.list
   }
 
   inUse(address: string, isInUse: boolean): void {
@@ -300,7 +313,7 @@ export class ClusterActor {
       case "Begin": {
         const scope = Effect.runSync(Scope.fork(this.scope, { _tag: "Sequential" }))
         const checker = this.checkerOf(output.generation, scope)
-        const work: Work = { scope, checker, ejections: new Map(), unwatched: undefined }
+        const work: Work = { scope, checker, ejections: new Map(), unwatched: undefined, isFull: false }
         this.work.set(output.generation, work)
         if (output.assignment !== undefined) this.watch(output.generation, work, output.assignment)
         break
@@ -334,8 +347,15 @@ export class ClusterActor {
       case "Uncheck":
         this.checking(work, (checker) => checker.uncheck(output.host))
         break
+      case "Refused":
+        this.refusals++
+        this.count(this.metrics.poolOverflow)
+        if (!work.isFull) this.say(output)
+        work.isFull = true
+        break
       case "Removed":
         work.ejections.delete(output.host)
+        work.isFull = false
         this.count(this.metrics.membershipChange)
         this.say({ _tag: output._tag, host: output.host })
         break
