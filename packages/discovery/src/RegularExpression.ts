@@ -18,7 +18,7 @@ export interface RegularExpression {
   readonly pattern: string
   /**
    * ★ Whether the whole string matches, as `^(?:pattern)$` does. For most patterns a look-up for each character, whatever their size:
-   * what was found out with one string is kept for the next ones, in at most a megabyte and mostly some kilobytes.
+   * what was found out with one string is kept for the next ones: mostly some kilobytes, and at most a megabyte beside the pattern.
    */
   readonly matches: (text: string) => boolean
   /**

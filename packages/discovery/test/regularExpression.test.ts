@@ -7,11 +7,13 @@ import { RE2JS } from "re2js"
 import * as Automaton from "../src/internal/Automaton.js"
 import * as Program from "../src/internal/Program.js"
 
-const automatonOf = (pattern: string): Automaton.Automaton => {
-  const automaton = Automaton.make(RE2JS.compile(pattern))
-  if (automaton === undefined) throw new Error(`no automaton of ${pattern}`)
-  return automaton
+const programOf = (pattern: string): Program.Program => {
+  const program = Program.make(RE2JS.compile(pattern))
+  if (program === undefined) throw new Error(`no program of ${pattern}`)
+  return program
 }
+
+const automatonOf = (pattern: string, bytes?: number) => new Automaton.Automaton(programOf(pattern), bytes)
 
 /** Letters of one case that is several letters, what is not ASCII, halves of characters, and what assertions look for. */
 const letters = ["a", "b", "A", "k", "K", "\u212a", "s", "\u017f", "é", "É", "ß", "\u{1f600}", "\u{10400}", "\u{10428}"]
@@ -80,15 +82,20 @@ const random = (length: number, of: ReadonlyArray<string>, seed = 1): string => 
 describe("an automaton", () => {
   it("★ takes what the simulation takes", () => {
     fc.assert(
-      fc.property(patterns, fc.array(texts, { minLength: 1, maxLength: 8 }), (pattern, all) => {
+      fc.property(patterns, fc.boolean(), fc.array(texts, { minLength: 1, maxLength: 8 }), (one, isWhole, all) => {
+        // More texts have it somewhere.
+        const pattern = isWhole ? one : `(?s:.*)(?:${one})(?s:.*)`
         const regex = compiled(pattern)
         fc.pre(regex !== undefined)
-        const automaton = automatonOf(pattern)
+        // With all states that there are, with a few, and with none.
+        const automata = [undefined, 1_000, 0].map((bytes) => automatonOf(pattern, bytes))
         // Twice: the second time with the states of the first.
-        for (const text of [...all, ...all])
-          expect([text, automaton.matches(text)]).toEqual([text, regex.testExact(text)])
+        for (const text of all.concat(all)) {
+          const isMatch = regex.testExact(text)
+          expect([text, ...automata.map((each) => each.matches(text))]).toEqual([text, isMatch, isMatch, isMatch])
+        }
       }),
-      { numRuns: 3_000 }
+      { numRuns: 4_000 }
     )
   })
 
@@ -146,8 +153,7 @@ const many = (count: number): readonly [pattern: string, isMatch: (text: string)
 
 /** How often an automaton looks at an instruction while it goes through a text. */
 const looksOf = (pattern: string, all: ReadonlyArray<string>): ReadonlyArray<number> => {
-  const program = Program.make(RE2JS.compile(pattern))
-  if (program === undefined) throw new Error(`no program of ${pattern}`)
+  const program = programOf(pattern)
   let looks = 0
   const instructions = new Proxy(program.instructions, {
     get: (target, key): unknown => {

@@ -105,7 +105,8 @@ export class Automaton {
   /** No text goes on from here. */
   readonly #dead: State
 
-  constructor({ classes, instructions, sets, start }: Programs.Program) {
+  /** @param bytes of states that are kept; default: some, and more for each position */
+  constructor({ classes, instructions, sets, start }: Programs.Program, bytes?: number) {
     this.#program = instructions
     this.#start = start
     this.#classes = classes
@@ -121,7 +122,7 @@ export class Automaton {
     this.#seen = new Array<number>(instructions.length).fill(0)
     this.#from = new Int32Array(words)
     this.#to = new Int32Array(words)
-    this.#bytes = Math.min(bytesAtMost, bytesAtLeast + bytesOfPosition * this.#instructions.length)
+    this.#bytes = bytes ?? Math.min(bytesAtMost, bytesAtLeast + bytesOfPosition * this.#instructions.length)
     this.#bytesLeft = this.#bytes
     this.#dead = new State([], Programs.other, 0)
     this.#first = this.#begin()
