@@ -11767,6 +11767,34 @@ const server = [
     line: "return this.refusals === refusals ? picked : { ...picked, address: undefined, refused: address }",
     becomes: "return picked",
     by: "packages/discovery-node/test/clusterMembers.test.ts"
+  },
+  {
+    fault: "routes see the content type of gRPC where a plain HTTP request has another one",
+    file: "packages/routing/src/CallHeaders.ts",
+    line: "  if (self.isPlain !== true) {",
+    becomes: "  {",
+    by: "packages/connect-xds/test/http.test.ts"
+  },
+  {
+    fault: "a route for gRPC takes any HTTP request to a path of its own",
+    file: "packages/routing/src/Matcher.ts",
+    line: "      matcher.isGrpc !== true &&",
+    becomes: "",
+    by: "packages/connect-xds/test/http.test.ts"
+  },
+  {
+    fault: "a route for gRPC takes requests of gRPC-Web over plain HTTP",
+    file: "packages/routing/src/CallHeaders.ts",
+    line: '  self.isPlain !== true || /^application\\/grpc(\\+|$)/.test(see(self, "content-type") ?? "")',
+    becomes: '  self.isPlain !== true || /^application\\/grpc/.test(see(self, "content-type") ?? "")',
+    by: "packages/connect-xds/test/http.test.ts"
+  },
+  {
+    fault: "an HttpClient: the answer of a session has no cookie",
+    file: "packages/connect-xds/src/internal/HttpCalls.ts",
+    line: "      SessionCookie.append(sent, { header: response.headers })",
+    becomes: "",
+    by: "packages/connect-xds/test/http.test.ts"
   }
 ]
 

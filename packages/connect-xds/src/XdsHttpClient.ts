@@ -10,7 +10,6 @@ import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientError from "@effect/platform/HttpClientError"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as HttpClientResponse from "@effect/platform/HttpClientResponse"
-import * as CallHeaders from "@effect-xds/routing/CallHeaders"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -50,7 +49,7 @@ export interface Options {
 
 /**
  * A client, until the scope closes. URLs are paths, `/items/7`: the host is the target. ★ Routes match the path without its
- * query. Status codes become those of gRPC where a route says what is tried again: 429, 502, 503 and 504 are `unavailable`.
+ * query, and the headers as they are sent. Status codes become those of gRPC where a route says what is tried again: 429, 502, 503 and 504 are `unavailable`.
  *
  * @since 0.1.0
  */
@@ -107,7 +106,6 @@ const clientOf = (
           return restore(
             Effect.tryPromise({
               try: () => {
-                const callHeaders = CallHeaders.fromEntries(Object.entries(headers))
                 // From here on the call says when it is over.
                 isBegun = true
                 return HttpCalls.send(channel, {
@@ -115,7 +113,6 @@ const clientOf = (
                   path: url.pathname,
                   query: url.search,
                   headers,
-                  callHeaders,
                   payload,
                   waitForReady,
                   timeout: timeoutMs,

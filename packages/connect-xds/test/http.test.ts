@@ -1,10 +1,16 @@
+import { create } from "@bufbuild/protobuf"
+import { anyPack } from "@bufbuild/protobuf/wkt"
+import * as Cookies from "@effect/platform/Cookies"
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as XdsHttpClient from "@effect-xds/connect-xds/XdsHttpClient"
-import { Waiting } from "@effect-xds/testing"
+import { StatefulSessionSchema } from "@effect-xds/proto/envoy/extensions/filters/http/stateful_session/v3/stateful_session"
+import { CookieBasedSessionStateSchema } from "@effect-xds/proto/envoy/extensions/http/stateful_session/cookie/v3/cookie"
+import { GrpcListener, Waiting } from "@effect-xds/testing"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
 import * as Http2 from "node:http2"
 import * as Mesh from "./Mesh.js"
@@ -22,6 +28,7 @@ const server = Effect.acquireRelease(
       request.on("data", (chunk: Buffer) => chunks.push(chunk))
       request.on("end", () => {
         response.setHeader("set-cookie", ["a=1", "b=2"])
+        response.setHeader("port", request.socket.localPort ?? 0)
         const body = Buffer.concat(chunks).toString()
         response.end(JSON.stringify([request.method, request.url, request.authority, request.headers["kind"], body]))
       })
@@ -78,6 +85,82 @@ describe("an HttpClient", () => {
       )
       expect(String("cause" in far ? far.cause : far)).toContain('Listener "nobody"')
       yield* Waiting.eventually(() => expect(backend.sessions.size).toBe(2))
+    }).pipe(Effect.provide(Mesh.mesh))
+  )
+
+  it.scopedLive("★ routes see the headers that are sent, and those for gRPC take no other requests", () =>
+    Effect.gen(function* () {
+      const [forGrpc, forJson, forDelete, forOthers] = yield* Effect.all([server, server, server, server])
+      const plane = yield* Mesh.ControlPlane
+      const prefix = { case: "prefix", value: "" } as const
+      const exactly = (name: string, value: string) => ({
+        pathSpecifier: prefix,
+        headers: [{ name, headerMatchSpecifier: { case: "exactMatch" as const, value } }]
+      })
+      const ports = { grpc: forGrpc.port, json: forJson.port, delete: forDelete.port, others: forOthers.port }
+      yield* plane.set({
+        ...Mesh.service("shop"),
+        routes: [
+          Mesh.routes(
+            "shop",
+            ["*"],
+            Mesh.to("grpc", { pathSpecifier: { case: "path", value: "/of-grpc" }, grpc: {} }),
+            Mesh.to("grpc", { pathSpecifier: prefix, grpc: {} }),
+            Mesh.to("grpc", exactly("content-type", "application/grpc")),
+            Mesh.to("json", exactly("content-type", "application/json")),
+            Mesh.to("delete", exactly(":method", "DELETE")),
+            Mesh.to("others")
+          )
+        ],
+        clusters: Object.keys(ports).map((name) => Mesh.cluster(name)),
+        endpoints: Object.entries(ports).map(([name, port]) => Mesh.endpoints(name, port))
+      })
+      const client = yield* XdsHttpClient.make({ target: "xds:///shop" })
+      const portOf = (request: HttpClientRequest.HttpClientRequest) =>
+        Effect.map(client.execute(request), ({ headers }) => Number(headers["port"]))
+      const json = HttpClientRequest.bodyUnsafeJson({})
+      const typed = (type: string) => HttpClientRequest.bodyText("", type)
+      expect(yield* portOf(HttpClientRequest.get("/of-grpc"))).toBe(ports.others)
+      expect(yield* portOf(HttpClientRequest.post("/items").pipe(json))).toBe(ports.json)
+      expect(yield* portOf(HttpClientRequest.del("/items"))).toBe(ports.delete)
+      expect(yield* portOf(HttpClientRequest.post("/items").pipe(typed("application/grpc-web")))).toBe(ports.others)
+      expect(yield* portOf(HttpClientRequest.post("/of-grpc").pipe(typed("application/grpc+proto")))).toBe(ports.grpc)
+    }).pipe(Effect.provide(Mesh.mesh))
+  )
+
+  it.scopedLive("★ a session begins with a cookie of the answer, and its requests go where the first one went", () =>
+    Effect.gen(function* () {
+      const backends = yield* Effect.all([server, server, server])
+      const plane = yield* Mesh.ControlPlane
+      const state = create(CookieBasedSessionStateSchema, { cookie: { name: "host", path: "/cart" } })
+      const session = create(StatefulSessionSchema, {
+        sessionState: { name: "cookie", typedConfig: anyPack(CookieBasedSessionStateSchema, state) }
+      })
+      const filter = {
+        name: "sessions",
+        configType: { case: "typedConfig" as const, value: anyPack(StatefulSessionSchema, session) }
+      }
+      yield* plane.set({
+        ...Mesh.service("shop", ...backends.map(({ port }) => port)),
+        listeners: [GrpcListener.make("shop", { filters: [filter] })]
+      })
+      const client = yield* XdsHttpClient.make({ target: "xds:///shop" })
+      const cookies = yield* Ref.make(Cookies.empty)
+      const browser = HttpClient.withCookiesRef(client, cookies)
+      const portsOf = (of: HttpClient.HttpClient, path: string) =>
+        Effect.map(
+          Effect.replicateEffect(
+            Effect.tap(of.get(path), ({ text }) => text),
+            6
+          ),
+          (answers) => new Set(answers.map(({ headers }) => headers["port"]))
+        )
+      expect((yield* portsOf(browser, "/cart/7")).size).toBe(1)
+      const { a, host } = (yield* Ref.get(cookies)).cookies
+      expect([a?.value, host?.options?.path]).toEqual(["1", "/cart"])
+      // Without the cookie, or with another path, there is no session.
+      expect((yield* portsOf(client, "/cart/7")).size).toBe(3)
+      expect((yield* portsOf(browser, "/items")).size).toBe(3)
     }).pipe(Effect.provide(Mesh.mesh))
   )
 

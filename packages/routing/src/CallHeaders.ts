@@ -1,9 +1,9 @@
 /**
  * The headers of a call, as matchers and hash policies see them.
  *
- * Only custom metadata is seen: binary headers, pseudo headers and those that a transport makes are absent, and
+ * Of RPCs only custom metadata is seen: binary headers, pseudo headers and those that a transport makes are absent, and
  * `content-type` is always `application/grpc`, whatever the transport speaks. So one route configuration means the same
- * for gRPC, gRPC-Web and Connect.
+ * for gRPC, gRPC-Web and Connect. ★ Of a plain HTTP request all headers are seen, as they are sent.
  *
  * @see https://github.com/grpc/proposal/blob/master/A28-xds-traffic-splitting-and-routing.md
  * @since 0.1.0
@@ -18,6 +18,8 @@ import * as Ascii from "@effect-xds/discovery/Ascii"
 export interface CallHeaders {
   /** The value; several values are joined. `null` or `undefined`: there is none. */
   readonly get: (name: string) => string | null | undefined
+  /** Whether they are those of a plain HTTP request. Default: false, they are those of an RPC. */
+  readonly isPlain?: boolean | undefined
 }
 
 /**
@@ -43,7 +45,35 @@ export const fromEntries = (entries: Iterable<readonly [name: string, value: str
 }
 
 /**
- * Whether a header, its name in lower case, is hidden from matchers.
+ * The headers of a plain HTTP request, with its pseudo headers.
+ *
+ * @param path with the query
+ * @since 0.1.0
+ */
+export const ofRequest = (
+  { authority, method, path }: { readonly method: string; readonly authority: string; readonly path: string },
+  headers: CallHeaders
+): CallHeaders => {
+  // `host` is another name of `:authority`, as for Envoy.
+  const own = new Map([
+    [":method", method],
+    [":authority", authority],
+    [":path", path],
+    ["host", authority]
+  ])
+  return { isPlain: true, get: (name) => own.get(name) ?? headers.get(name) }
+}
+
+/**
+ * Whether the call is one of gRPC: an RPC is, a plain HTTP request is if its `content-type` says so.
+ *
+ * @since 0.1.0
+ */
+export const isGrpc = (self: CallHeaders): boolean =>
+  self.isPlain !== true || /^application\/grpc(\+|$)/.test(see(self, "content-type") ?? "")
+
+/**
+ * Whether a header of an RPC, its name in lower case, is hidden from matchers.
  *
  * @since 0.1.0
  */
@@ -63,8 +93,10 @@ export const isHidden = (name: string): boolean =>
  * @since 0.1.0
  */
 export const see = (self: CallHeaders, name: string): string | undefined => {
-  if (name === "content-type") return "application/grpc"
-  if (isHidden(name)) return undefined
+  if (self.isPlain !== true) {
+    if (name === "content-type") return "application/grpc"
+    if (isHidden(name)) return undefined
+  }
   try {
     return self.get(name) ?? undefined
   } catch {

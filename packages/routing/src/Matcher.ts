@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import type { CallHeaders } from "./CallHeaders.js"
+import * as Headers from "./CallHeaders.js"
 import * as Draws from "./Draw.js"
 import * as Fraction from "@effect-xds/discovery/Fraction"
 import * as HeaderMatcher from "./HeaderMatcher.js"
@@ -21,6 +22,8 @@ export interface Matcher {
   readonly headers: ReadonlyArray<HeaderMatcher.HeaderMatcher>
   /** Numerator of a million; `undefined`: every call. */
   readonly fraction: number | undefined
+  /** Whether it takes calls of gRPC alone. Default: false. */
+  readonly isGrpc?: boolean | undefined
 }
 
 /**
@@ -71,8 +74,9 @@ export const first = (
   const at = PathMatcher.first(self.index, call.path, (index) => {
     const matcher = self.matchers[index]
     if (matcher === undefined) return false
-    const { fraction, headers, path } = matcher
+    const { fraction, headers, isGrpc, path } = matcher
     if (path._tag === "Regex" && !path.regex.matches(call.path)) return false
+    if (isGrpc === true && !Headers.isGrpc(call.headers)) return false
     for (const header of headers) if (!HeaderMatcher.matches(header, call.headers)) return false
     return fraction === undefined || Fraction.includes(fraction, Draws.at(call.draw, draws++), rules)
   })
@@ -81,7 +85,7 @@ export const first = (
 
 /**
  * The paths whose route is known without the rest of the call, and its place: the first matcher that the path may match
- * asks for no header, no fraction and no regular expression.
+ * asks for no header, not for gRPC, no fraction and no regular expression.
  *
  * @since 0.1.0
  */
@@ -96,6 +100,7 @@ export const certain = (self: Matchers): ReadonlyMap<string, number> => {
       matcher !== undefined &&
       matcher.path._tag !== "Regex" &&
       matcher.headers.length === 0 &&
+      matcher.isGrpc !== true &&
       matcher.fraction === undefined
     if (isCertain) places.set(each.path.text, at)
   }

@@ -155,7 +155,9 @@ const matcherOf = (message: RouteMatchMessage, path: string, rules: Rules, error
       }
     }
   }
-  return pathMatcher === undefined ? undefined : { path: pathMatcher, headers, fraction }
+  return pathMatcher === undefined
+    ? undefined
+    : { path: pathMatcher, headers, fraction, isGrpc: message.grpc !== undefined }
 }
 
 /**

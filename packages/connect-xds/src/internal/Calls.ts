@@ -8,7 +8,6 @@ import type { ContextKey, ContextValues, Interceptor, StreamResponse, UnaryRespo
 import { Code, ConnectError, createContextKey, createContextValues } from "@connectrpc/connect"
 import type { UniversalClientFn } from "@connectrpc/connect/protocol"
 import type { CallHeaders } from "@effect-xds/routing/CallHeaders"
-import * as StatefulSession from "@effect-xds/routing/StatefulSession"
 import type { XdsChannel } from "../XdsChannels.js"
 import { Attempt } from "./Attempt.js"
 import type { Failure } from "./Call.js"
@@ -20,6 +19,7 @@ import * as Errors from "./Errors.js"
 import * as Exchange from "./Exchange.js"
 import * as Outcomes from "./Outcomes.js"
 import { Replay } from "./Replay.js"
+import * as SessionCookie from "./SessionCookie.js"
 import * as Timeout from "./Timeout.js"
 
 /** Milliseconds until the caller's deadline. */
@@ -143,10 +143,7 @@ export class Calls {
       const attempt = new Attempt(connection, authorityOf(endpoint, selected), asked.isUnary)
       try {
         const answer = await send(attempt, call)
-        if (selected.session !== undefined) {
-          const cookie = StatefulSession.setCookie(selected.session, selected.cluster, endpoint, address)
-          if (cookie !== undefined) answer.header.append("set-cookie", cookie)
-        }
+        SessionCookie.append(sent, answer)
         hear(endpoint, answer)
         if (asked.isUnary) {
           report(endpoint, Outcomes.answered)

@@ -1,6 +1,6 @@
 /** Plain HTTP requests as calls of a channel. */
 import { Code } from "@connectrpc/connect"
-import type { CallHeaders } from "@effect-xds/routing/CallHeaders"
+import * as CallHeaders from "@effect-xds/routing/CallHeaders"
 import type { XdsChannel } from "../XdsChannels.js"
 import { Attempt } from "./Attempt.js"
 import { Call } from "./Call.js"
@@ -10,6 +10,7 @@ import * as Errors from "./Errors.js"
 import * as Exchange from "./Exchange.js"
 import { hopByHop } from "./Http1Stream.js"
 import * as Outcomes from "./Outcomes.js"
+import * as SessionCookie from "./SessionCookie.js"
 
 /** Bytes can be sent again; of a stream nobody knows. */
 export type Payload = Uint8Array | globalThis.ReadableStream<Uint8Array> | undefined
@@ -20,7 +21,6 @@ export interface Request {
   readonly path: string
   readonly query: string
   readonly headers: Readonly<Record<string, string>>
-  readonly callHeaders: CallHeaders
   readonly payload: Payload
   readonly waitForReady: boolean
   /** Milliseconds. */
@@ -41,8 +41,10 @@ const codes: ReadonlyMap<number, Code> = new Map([
 
 /** Rejects with a ConnectError when there is no answer. */
 export const send = async (channel: XdsChannel, request: Request): Promise<Response> => {
-  const { callHeaders: headers, onOver, path, payload, signal, timeout, waitForReady } = request
+  const { method, onOver, path, payload, query, signal, timeout, waitForReady } = request
   const header = headerOf(request)
+  const { authority } = channel.target
+  const headers = CallHeaders.ofRequest({ method, authority, path: `${path}${query}` }, header)
   const call = new Call(
     channel.driver,
     channel.environment,
@@ -58,13 +60,14 @@ export const send = async (channel: XdsChannel, request: Request): Promise<Respo
       const { connection, endpoint, selected } = sent
       attempt = new Attempt(connection, channel.authorityOf(endpoint, selected), isSentAgain)
       const response = responseOf(
-        await Exchange.send(attempt, `${path}${request.query}`, {
-          method: request.method,
+        await Exchange.send(attempt, `${path}${query}`, {
+          method,
           header,
           ...(payload === undefined ? {} : { body: bodyOf(payload) }),
           signal: call.signal
         })
       )
+      SessionCookie.append(sent, { header: response.headers })
       channel.hear(endpoint, { header: response.headers })
       channel.report(endpoint, { _tag: "Response", status: response.status })
       const code = codes.get(response.status)
