@@ -2056,15 +2056,15 @@ const server = [
   {
     fault: "a child that is not wanted is kept longer with each update",
     file: "packages/routing/src/Children.ts",
-    line: "unusedSince: child.unusedSince ?? now",
-    becomes: "unusedSince: now",
+    line: "wanted.has(name) ? undefined : (child.unusedSince ?? now)",
+    becomes: "wanted.has(name) ? undefined : now",
     by: "packages/routing/test/exploration.test.ts"
   },
   {
     fault: "a child comes back and is still not wanted",
     file: "packages/routing/src/Children.ts",
-    line: "{ ...child, unusedSince: undefined }",
-    becomes: "child",
+    line: "child.unusedSince === unusedSince ? child : { ...child, unusedSince }",
+    becomes: "unusedSince === undefined ? child : { ...child, unusedSince }",
     by: "packages/routing/test/exploration.test.ts"
   },
   {
@@ -2077,9 +2077,9 @@ const server = [
   {
     fault: "a state is told before all children were updated",
     file: "packages/routing/src/policy/ManyChildren.ts",
-    line: "return [{ children, setup, updating: true, heard: List.nil() }, outputs]",
+    line: "return [{ children, given, setup, updating: true, heard: List.nil() }, outputs]",
     becomes:
-      'return [{ children, setup, updating: true, heard: List.nil() }, [...outputs, { _tag: "State", ...tell(setup, children) }]]',
+      'return [{ children, given, setup, updating: true, heard: List.nil() }, [...outputs, { _tag: "State", ...tell(setup, children) }]]',
     by: "packages/routing/test/exploration.test.ts"
   },
   {
@@ -2155,9 +2155,8 @@ const server = [
   {
     fault: "a cluster with an endpoint that failed has failed, whatever the others are",
     file: "packages/routing/src/policy/PerEndpoint.ts",
-    line: "const state = Connectivities.aggregate(states)",
-    becomes:
-      'const state = states.includes("TRANSIENT_FAILURE") ? "TRANSIENT_FAILURE" : Connectivities.aggregate(states)',
+    line: "    if (found.all.length > 0) {",
+    becomes: "    if (found.all.length > 0 && found.all.length + connecting === HashMap.size(children)) {",
     by: "packages/routing/test/channel.test.ts"
   },
   {
@@ -11554,8 +11553,9 @@ const server = [
   {
     fault: "a tree copies the children of a node for each of them",
     file: "packages/routing/src/Tree.ts",
-    line: "  node.children.set(name, slot)\n",
-    becomes: "  Object.assign(node, { children: new Map(node.children).set(name, slot) })\n",
+    line: "  else HashMap.set(node.children, name, slot)",
+    becomes:
+      "  else Object.assign(node, { children: HashMap.beginMutation(HashMap.fromIterable(new Map(node.children).set(name, slot))) })",
     by: "packages/routing/test/channel.test.ts"
   },
   {
@@ -11795,6 +11795,76 @@ const server = [
     line: "      SessionCookie.append(sent, { header: response.headers })",
     becomes: "",
     by: "packages/connect-xds/test/http.test.ts"
+  },
+  {
+    fault: "policies of all clusters hear of each change of one",
+    file: "packages/routing/src/policy/ClusterManager.ts",
+    line: "    skipsSame: true",
+    becomes: "    skipsSame: false",
+    by: "packages/routing/test/manyOfAll.test.ts"
+  },
+  {
+    fault: "policies of all endpoints hear of each change of one",
+    file: "packages/routing/src/policy/PerEndpoint.ts",
+    line: '              if (before?.state === "READY" && SameData.isSameToCalls(before.endpoint, endpoint)) {',
+    becomes: '              if (before?.state === "READY" && before.endpoint === endpoint) {',
+    by: "packages/routing/test/manyOfAll.test.ts"
+  },
+  {
+    fault: "an endpoint that is connected keeps what was said of it before",
+    file: "packages/routing/src/policy/PerEndpoint.ts",
+    line: '              if (before?.state === "READY" && SameData.isSameToCalls(before.endpoint, endpoint)) {',
+    becomes: '              if (before?.state === "READY") {',
+    by: "packages/routing/test/manyOfAll.test.ts"
+  },
+  {
+    fault: "a cluster that comes to have other endpoints by name is told with those of before",
+    file: "packages/routing/src/internal/ClusterGraph.ts",
+    line: "a.discovery._tag === b.discovery._tag && endpointsOf(a) === endpointsOf(b)",
+    becomes: "a.discovery._tag === b.discovery._tag",
+    by: "packages/routing/test/manyOfAll.test.ts"
+  },
+  {
+    fault: "news of endpoints are told while what holds back the rest is not known",
+    file: "packages/routing/src/XdsConfig.ts",
+    line: "  if (told === undefined) return [{ ...next, isWhole: false }, outputs]",
+    becomes: "  if (told === undefined) return [next, outputs]",
+    by: "packages/routing/test/manyOfAll.test.ts"
+  },
+  {
+    fault: "a policy forgets when its children are due",
+    file: "packages/routing/src/Tree.ts",
+    line: "  const deadline = Math.min(below, policy.deadline(state))",
+    becomes: "  const deadline = policy.deadline(state)",
+    by: "packages/routing/test/channel.test.ts"
+  },
+  {
+    fault: "a policy that was exchanged does not hear of its connections",
+    file: "packages/routing/src/Tree.ts",
+    line: "    if (tilde >= 0) names.add(decodeURIComponent(step.slice(0, tilde)))",
+    becomes: "",
+    by: "packages/routing/test/manyOfAll.test.ts"
+  },
+  {
+    fault: "an endpoint of a ring counts in no state once its state has changed",
+    file: "packages/routing/src/policy/RingHash.ts",
+    line: "  const counts = { ...less, [next.state]: less[next.state] + 1 }",
+    becomes: "  const counts = less",
+    by: "packages/routing/test/policies.vectors.test.ts"
+  },
+  {
+    fault: "an endpoint of a ring that is connected hears of each update",
+    file: "packages/routing/src/policy/RingHash.ts",
+    line: '            if (before?.state === "READY" && SameData.isSameToCalls(before.endpoint, endpoint)) continue',
+    becomes: "",
+    by: "packages/routing/test/manyOfAll.test.ts"
+  },
+  {
+    fault: "an endpoint whose weight alone is another one is told to its policy",
+    file: "packages/routing/src/internal/SameData.ts",
+    line: 'new Set(["weight", "localityWeight"])',
+    becomes: "new Set()",
+    by: "packages/routing/test/manyOfAll.test.ts"
   }
 ]
 

@@ -70,6 +70,8 @@ export interface Channel {
   readonly tree: Tree.Tree
   readonly queue: PickQueue.PickQueue
   readonly told: XdsConfig.Told | undefined
+  /** Policies of clusters, as the tree was given them last. */
+  readonly made: Cds.Made
   readonly calls: HashMap.HashMap<number, Going>
   /** What became of calls, by policy and endpoint, until the policies are told: before each `Deadline` and each configuration. */
   readonly outcomes: HashMap.HashMap<string, HashMap.HashMap<string, Outcomes>>
@@ -138,6 +140,7 @@ export const make = (name: string, authority: string, id: bigint): Channel => ({
   tree: Tree.empty,
   queue: PickQueue.make(),
   told: undefined,
+  made: new Map(),
   calls: HashMap.empty(),
   outcomes: HashMap.empty(),
   sessions: HashMap.empty()
@@ -176,6 +179,7 @@ export const step = (
     tree: self.tree,
     queue: self.queue,
     told: self.told,
+    made: self.made,
     calls: self.calls,
     outcomes: self.outcomes,
     sessions: self.sessions,
@@ -224,8 +228,8 @@ export const step = (
       }
       tree(draft, { _tag: "Close" })
   }
-  const { calls, holds, id, outcomes, outputs, queue: waiting, sessions, told, tree: policies, xds: resources } = draft
-  return [{ id, xds: resources, holds, tree: policies, queue: waiting, told, calls, outcomes, sessions }, outputs]
+  const { calls, holds, id, made, outcomes, outputs, queue: waiting, sessions, told, tree: policies } = draft
+  return [{ id, xds: draft.xds, holds, tree: policies, queue: waiting, told, made, calls, outcomes, sessions }, outputs]
 }
 
 const find = (self: Draft, id: number): Going | undefined => Option.getOrUndefined(HashMap.get(self.calls, id))
@@ -265,12 +269,8 @@ const configure = (self: Draft): void => {
   if (self.told?._tag !== "Config") return
   const { clusters, listener } = self.told.config
   const sessions = Listeners.hasSessions(listener)
-  const children = new Map(
-    Array.from(ClusterHolds.clusters(self.holds), (cluster) => [
-      cluster,
-      Cds.policy.with({ cluster, clusters, sessions })
-    ])
-  )
+  self.made = Cds.all(self.made, ClusterHolds.clusters(self.holds), { clusters, sessions })
+  const children = new Map(Array.from(self.made, ([cluster, { child }]) => [cluster, child]))
   tree(self, { _tag: "Config", config: ClusterManager.policy.with({ children }), endpoints: [] })
 }
 

@@ -71,10 +71,8 @@ export const update = (
   const next = new Map<string, Child>()
   const outputs: Array<Output> = []
   for (const [name, child] of self) {
-    next.set(
-      name,
-      wanted.has(name) ? { ...child, unusedSince: undefined } : { ...child, unusedSince: child.unusedSince ?? now }
-    )
+    const unusedSince = wanted.has(name) ? undefined : (child.unusedSince ?? now)
+    next.set(name, child.unusedSince === unusedSince ? child : { ...child, unusedSince })
   }
   for (const [name, { child, endpoints }] of wanted) {
     const isNew = !next.has(name)

@@ -8,6 +8,8 @@
  * @see https://github.com/grpc/proposal/blob/master/A75-xds-aggregate-cluster-behavior-fixes.md
  * @since 0.1.0
  */
+import * as HashMap from "effect/HashMap"
+import * as Option from "effect/Option"
 import type { Connectivity } from "./Connectivity.js"
 import type { Address, Endpoint } from "./Endpoint.js"
 import type { Picker } from "./Picker.js"
@@ -24,13 +26,15 @@ export interface Node {
   readonly id: string
   readonly policy: Definition
   readonly state: unknown
-  readonly children: ReadonlyMap<string, Slot>
+  readonly children: HashMap.HashMap<string, Slot>
   /** What it said last. */
   readonly told: Told | undefined
   /** Connections that it wants itself. */
   readonly wanted: ReadonlySet<Address>
   /** The earliest of its own and of its children's, in milliseconds. */
   readonly deadline: number
+  /** The earliest of its children's. */
+  readonly below: number
   /** How many policies its children had in all, to tell those apart that have one name. */
   readonly exchanged: number
 }
@@ -74,7 +78,7 @@ export interface Shared {
 export interface Tree {
   readonly root: Slot | undefined
   /** Connections that nodes want. */
-  readonly connections: ReadonlyMap<Address, Shared>
+  readonly connections: HashMap.HashMap<Address, Shared>
   readonly exchanged: number
 }
 
@@ -117,7 +121,7 @@ export type Output =
  *
  * @since 0.1.0
  */
-export const empty: Tree = { root: undefined, connections: new Map(), exchanged: 0 }
+export const empty: Tree = { root: undefined, connections: HashMap.empty(), exchanged: 0 }
 
 const never = Number.POSITIVE_INFINITY
 
@@ -141,16 +145,19 @@ const deadlineOf = ({ current, pending }: Slot): number => Math.min(current.dead
 interface Run {
   readonly context: Context
   readonly outputs: Array<Output>
-  readonly connections: Map<Address, Shared>
+  /** ★ Changed in place: they are this step's until it is over. */
+  readonly connections: HashMap.HashMap<Address, Shared>
 }
 
 /**
- * A node while an input is carried out: a copy of its own. Made once for all that comes of the input: a node with thousands of
- * children is not copied for each of them.
+ * A node while an input is carried out, made once for all that comes of the input. ★ Its children are changed in place, and share
+ * with those of before what is not changed: a node with thousands of children is not copied because one of them has news.
  */
 type Draft = { -readonly [Key in keyof Omit<Node, "deadline">]: Node[Key] } & {
-  readonly children: Map<string, Slot>
+  readonly children: HashMap.HashMap<string, Slot>
   readonly wanted: Set<Address>
+  /** A child that was the earliest is not any more. */
+  isStale: boolean
 }
 
 /** A node after a step, and what it said in it, in order. */
@@ -173,8 +180,8 @@ const quiet: ReadonlyArray<Told> = []
  * @since 0.1.0
  */
 export const step = (self: Tree, input: Input, context: Context): readonly [Tree, ReadonlyArray<Output>] => {
-  const connections = new Map(self.connections)
-  const isConnected = (address: Address): boolean => connections.get(address)?.state === "READY"
+  const connections = HashMap.beginMutation(self.connections)
+  const isConnected = (address: Address): boolean => sharedOf(connections, address)?.state === "READY"
   const { draw, now, rings } = context
   const run: Run = { context: { now, draw, isConnected, rings }, outputs: [], connections }
   let { exchanged, root } = self
@@ -188,8 +195,8 @@ export const step = (self: Tree, input: Input, context: Context): readonly [Tree
     said = fed.said
   } else if (root !== undefined) {
     if (input._tag === "Connection") {
-      const shared = run.connections.get(input.address)
-      if (shared !== undefined) run.connections.set(input.address, { ...shared, state: input.state })
+      const shared = sharedOf(connections, input.address)
+      if (shared !== undefined) HashMap.set(connections, input.address, { ...shared, state: input.state })
     }
     const fed = visitSlot(run, root, input)
     root = fed.slot
@@ -197,34 +204,59 @@ export const step = (self: Tree, input: Input, context: Context): readonly [Tree
   }
   const last = said.at(-1)
   if (last !== undefined) run.outputs.push({ _tag: "State", ...last })
-  return [{ root, connections: run.connections, exchanged }, run.outputs]
+  return [{ root, connections: HashMap.endMutation(connections), exchanged }, run.outputs]
 }
+
+const sharedOf = (connections: HashMap.HashMap<Address, Shared>, address: Address): Shared | undefined =>
+  Option.getOrUndefined(HashMap.get(connections, address))
+
+const childOf = ({ children }: Pick<Node, "children">, name: string): Slot | undefined =>
+  Option.getOrUndefined(HashMap.get(children, name))
 
 const makeNode = (policy: Definition, id: string): Node => ({
   id,
   policy,
   state: policy.make(id),
-  children: new Map(),
+  children: HashMap.empty(),
   told: undefined,
   wanted: new Set(),
   deadline: never,
+  below: never,
   exchanged: 0
 })
 
-const open = ({ children, exchanged, id, policy, state, told, wanted }: Node): Draft => ({
+const open = ({ below, children, exchanged, id, policy, state, told, wanted }: Node): Draft => ({
   id,
   policy,
   state,
-  children: new Map(children),
+  children: HashMap.beginMutation(children),
   told,
   wanted: new Set(wanted),
-  exchanged
+  below,
+  exchanged,
+  isStale: false
 })
 
-const close = ({ children, exchanged, id, policy, state, told, wanted }: Draft): Node => {
-  let deadline = policy.deadline(state)
-  for (const slot of children.values()) deadline = Math.min(deadline, deadlineOf(slot))
-  return { id, policy, state, children, told, wanted, deadline, exchanged }
+const close = (draft: Draft): Node => {
+  const { exchanged, id, policy, state, told, wanted } = draft
+  const children = HashMap.endMutation(draft.children)
+  let { below } = draft
+  if (draft.isStale) {
+    below = never
+    for (const slot of HashMap.values(children)) below = Math.min(below, deadlineOf(slot))
+  }
+  const deadline = Math.min(below, policy.deadline(state))
+  return { id, policy, state, children, told, wanted, deadline, below, exchanged }
+}
+
+/** Puts a child in its place, or takes it away. */
+const place = (node: Draft, name: string, slot: Slot | undefined): void => {
+  const before = childOf(node, name)
+  const due = slot === undefined ? never : deadlineOf(slot)
+  if (due <= node.below) node.below = due
+  else if (before !== undefined && deadlineOf(before) <= node.below) node.isStale = true
+  if (slot === undefined) HashMap.remove(node.children, name)
+  else HashMap.set(node.children, name, slot)
 }
 
 /** Gives a policy inputs, one after the other. */
@@ -260,21 +292,20 @@ const carryOut = (run: Run, node: Draft, output: PolicyOutput, said: Array<Told>
       const { child, endpoints, name } = output
       const exchanged = ++node.exchanged
       const id = `${node.id}/${encodeURIComponent(name)}`
-      const fed = configureSlot(run, node.children.get(name), id, exchanged, child, endpoints)
+      const fed = configureSlot(run, childOf(node, name), id, exchanged, child, endpoints)
       return hear(run, node, name, fed, said)
     }
     case "ExitIdle": {
-      const slot = node.children.get(output.name)
+      const slot = childOf(node, output.name)
       if (slot === undefined) return
       const inUse = feedAll(run, slot.current, [{ _tag: "ExitIdle" }])
       return hear(run, node, output.name, chooseInUse(run, { ...slot, current: inUse.node }, inUse.said, quiet), said)
     }
     case "Remove": {
-      const slot = node.children.get(output.name)
+      const slot = childOf(node, output.name)
       if (slot === undefined) return
       removeSlot(run, slot)
-      node.children.delete(output.name)
-      return
+      return place(node, output.name, undefined)
     }
     case "Connect":
       if (node.wanted.has(output.address)) return
@@ -290,7 +321,7 @@ const carryOut = (run: Run, node: Draft, output: PolicyOutput, said: Array<Told>
 
 /** Puts a child in its place and tells its parent what it said. */
 const hear = (run: Run, node: Draft, name: string, { said, slot }: FedSlot, all: Array<Told>): void => {
-  node.children.set(name, slot)
+  place(node, name, slot)
   for (const told of said) feed(run, node, { _tag: "ChildState", name, ...told }, all)
 }
 
@@ -343,7 +374,7 @@ const visitSlot = (run: Run, slot: Slot, input: Exclude<Input, { readonly _tag: 
 const isFor = (run: Run, { id }: Draft, input: Exclude<Input, { readonly _tag: "Config" | "Close" }>): boolean => {
   switch (input._tag) {
     case "Connection":
-      return run.connections.get(input.address)?.nodes.has(id) === true
+      return sharedOf(run.connections, input.address)?.nodes.has(id) === true
     case "Wake":
       return input.node === undefined || input.node === id
     case "Outcomes":
@@ -364,16 +395,49 @@ const mayBeBelow = (
     [current, pending].some((node) => node !== undefined && (id === node.id || id.startsWith(`${node.id}/`)))
   if (input._tag === "Outcomes" || input._tag === "Sessions") return isUnder(input.node)
   if (input._tag === "Wake") return input.node !== undefined && isUnder(input.node)
-  for (const id of run.connections.get(input.address)?.nodes ?? []) if (isUnder(id)) return true
+  for (const id of sharedOf(run.connections, input.address)?.nodes ?? []) if (isUnder(id)) return true
   return false
+}
+
+/** Names of the children that an input may be for. */
+const namesFor = (
+  run: Run,
+  { below, children, id }: Node,
+  input: Exclude<Input, { readonly _tag: "Config" | "Close" }>
+): Iterable<string> => {
+  switch (input._tag) {
+    case "Connection":
+      return namesAbove(id, sharedOf(run.connections, input.address)?.nodes ?? [])
+    case "Wake":
+      return input.node === undefined ? [] : namesAbove(id, [input.node])
+    case "Outcomes":
+    case "Sessions":
+      return namesAbove(id, [input.node])
+    case "Deadline":
+      return below > run.context.now ? [] : Array.from(HashMap.keys(children))
+  }
+}
+
+/** Which children of a node stand above other nodes, or are them: it is in the ids. */
+const namesAbove = (id: string, others: Iterable<string>): Iterable<string> => {
+  const names = new Set<string>()
+  for (const other of others) {
+    if (!other.startsWith(`${id}/`)) continue
+    const [step = ""] = other.slice(id.length + 1).split("/", 1)
+    names.add(decodeURIComponent(step))
+    // One that was exchanged; a name may look the same.
+    const tilde = step.lastIndexOf("~")
+    if (tilde >= 0) names.add(decodeURIComponent(step.slice(0, tilde)))
+  }
+  return names
 }
 
 const visit = (run: Run, node: Node, input: Exclude<Input, { readonly _tag: "Config" | "Close" }>): Fed => {
   const draft = open(node)
   const said: Array<Told> = []
-  for (const name of node.children.keys()) {
+  for (const name of namesFor(run, node, input)) {
     // As it is by now: what a child says may change those after it.
-    const slot = draft.children.get(name)
+    const slot = childOf(draft, name)
     if (slot === undefined || !mayBeBelow(run, slot, input)) continue
     hear(run, draft, name, visitSlot(run, slot, input), said)
   }
@@ -386,26 +450,26 @@ const visit = (run: Run, node: Node, input: Exclude<Input, { readonly _tag: "Con
 
 /** A node wants a connection: ★ one that another node has is told at once, and one that failed is tried again. */
 const want = (run: Run, node: Draft, address: Address, said: Array<Told>): void => {
-  const shared = run.connections.get(address)
+  const shared = sharedOf(run.connections, address)
   const nodes = new Set([...(shared?.nodes ?? []), node.id])
   if (shared?.state === "READY") {
-    run.connections.set(address, { ...shared, nodes })
+    HashMap.set(run.connections, address, { ...shared, nodes })
     return feed(run, node, { _tag: "Connection", address, state: "READY", message: "" }, said)
   }
-  run.connections.set(address, { state: "CONNECTING", nodes })
+  HashMap.set(run.connections, address, { state: "CONNECTING", nodes })
   if (shared?.state !== "CONNECTING") run.outputs.push({ _tag: "Connect", address })
 }
 
 const unwant = (run: Run, id: string, address: Address): void => {
-  const shared = run.connections.get(address)
+  const shared = sharedOf(run.connections, address)
   if (shared === undefined) return
   const nodes = new Set(shared.nodes)
   nodes.delete(id)
   if (nodes.size > 0) {
-    run.connections.set(address, { ...shared, nodes })
+    HashMap.set(run.connections, address, { ...shared, nodes })
     return
   }
-  run.connections.delete(address)
+  HashMap.remove(run.connections, address)
   run.outputs.push({ _tag: "Disconnect", address })
 }
 
@@ -416,5 +480,5 @@ const removeSlot = (run: Run, { current, pending }: Slot): void => {
 
 const removeNode = (run: Run, node: Node): void => {
   for (const address of node.wanted) unwant(run, node.id, address)
-  for (const slot of node.children.values()) removeSlot(run, slot)
+  for (const slot of HashMap.values(node.children)) removeSlot(run, slot)
 }

@@ -98,6 +98,8 @@ export interface XdsConfig {
   readonly dynamic: ReadonlyMap<string, number>
   /** What was given out last. */
   readonly told: Told | undefined
+  /** Whether that is all that is known: nothing holds it back. */
+  readonly isWhole: boolean
 }
 
 /**
@@ -156,7 +158,8 @@ export const make = (name: string, authority: string): XdsConfig => ({
   resources: noResources,
   routed: new Set(),
   dynamic: new Map(),
-  told: undefined
+  told: undefined,
+  isWhole: false
 })
 
 /** What is to be watched, as far as is known. */
@@ -213,6 +216,8 @@ export const step = (self: XdsConfig, input: Input): readonly [XdsConfig, Readon
     case "Dns":
       resources = { ...resources, Dns: learn(resources.Dns, input.name, input.known) }
   }
+  const less = ofOneLeaf(self, resources, input)
+  if (less !== undefined) return less
   const outputs: Array<Output> = []
   const isOfRoutes = input._tag === "Listener" || input._tag === "RouteConfiguration" || input._tag === "VirtualHost"
   const routed = isOfRoutes ? routedBy({ ...self, resources }) : self.routed
@@ -223,8 +228,49 @@ export const step = (self: XdsConfig, input: Input): readonly [XdsConfig, Readon
   }
   const next = { ...self, routed, dynamic, resources }
   const told = withSame(tell(next), self.told)
-  if (told === undefined || isSame(told, self.told)) return [next, outputs]
-  return [{ ...next, told }, [...outputs, told]]
+  if (told === undefined) return [{ ...next, isWhole: false }, outputs]
+  if (isSame(told, self.told)) return [{ ...next, isWhole: true }, outputs]
+  return [{ ...next, told, isWhole: true }, [...outputs, told]]
+}
+
+/**
+ * The step where only endpoints change, or a cluster that finds them as before: what is watched stays, and of all clusters those alone
+ * are looked at that have the endpoints. `undefined`: it is more than that.
+ */
+const ofOneLeaf = (
+  self: XdsConfig,
+  resources: Resources,
+  input: Input
+): readonly [XdsConfig, ReadonlyArray<Output>] | undefined => {
+  if (!self.isWhole || self.told?._tag !== "Config") return undefined
+  if (input._tag !== "Cluster" && input._tag !== "Assignment" && input._tag !== "Dns") return undefined
+  const before = self.resources[input._tag].get(input.name)
+  if (before === undefined) return undefined
+  const { config } = self.told
+  const names: Array<string> = []
+  if (input._tag === "Cluster") {
+    const [a, b] = [valueOf(self.resources.Cluster.get(input.name)), valueOf(resources.Cluster.get(input.name))]
+    if (a === undefined || b === undefined || !ClusterGraph.needsSame(a, b)) return undefined
+    names.push(input.name)
+  } else {
+    for (const [name, each] of config.clusters) {
+      if (each._tag === "Leaf" && ClusterGraph.endpointsOf(each.cluster) === input.name) names.push(name)
+    }
+  }
+  const clusters = new Map(config.clusters)
+  let isOther = false
+  for (const name of names) {
+    const leaf = clusters.get(name)
+    const found = new Map<string, ClusterConfig>()
+    if (leaf === undefined || !ClusterGraph.resolve({ resources }, name, found)) continue
+    const made = found.get(name)
+    if (made === undefined || ClusterGraph.isSameCluster(made, leaf)) continue
+    clusters.set(name, made)
+    isOther = true
+  }
+  if (!isOther) return [{ ...self, resources }, []]
+  const told: Told = { _tag: "Config", config: { ...config, clusters } }
+  return [{ ...self, resources, told }, [told]]
 }
 
 const sourceOf = (known: Known<RouteTable> | undefined): ConfigSource | undefined => valueOf(known)?.vhds

@@ -18,6 +18,7 @@ import * as WeightedTarget from "@effect-xds/routing/policy/WeightedTarget"
 import type * as Tree from "@effect-xds/routing/Tree"
 import { describe, expect, it } from "@effect/vitest"
 import * as Either from "effect/Either"
+import * as HashMap from "effect/HashMap"
 import type { ActionInit } from "./Routes.js"
 import { A28, all, call, host, reasons, sent, split, tableOf, to, when } from "./Routes.js"
 import { Steps, callWith, counters, outcome, silent } from "./Steps.js"
@@ -260,7 +261,7 @@ describe("a channel", () => {
     const visit = (slot: Tree.Slot | undefined): void => {
       if (slot === undefined) return
       names.add(slot.current.policy.name)
-      for (const child of slot.current.children.values()) visit(child)
+      for (const child of HashMap.values(slot.current.children)) visit(child)
     }
     visit(world.channel.tree.root)
     expect(names.has("round_robin")).toBe(true)

@@ -2,6 +2,7 @@
 import type { Assignment } from "../Assignment.js"
 import type { Cluster } from "../Cluster.js"
 import type { Address } from "../Endpoint.js"
+import * as SameData from "./SameData.js"
 
 /**
  * A resource as it is known. `Failed`: it does not exist, or cannot be used, and nothing older is held.
@@ -43,6 +44,16 @@ export const maxDepth = 16
 
 export const dnsName = ({ host, port }: Cluster["discovery"] & { readonly _tag: "LogicalDns" }): string =>
   `${host}:${port}`
+
+/** The name of the resource that a leaf has its endpoints from; `undefined`: they are in the cluster. */
+export const endpointsOf = ({ discovery }: Cluster): string | undefined => {
+  if (discovery._tag === "Eds") return discovery.name
+  return discovery._tag === "LogicalDns" ? dnsName(discovery) : undefined
+}
+
+/** Whether two values of a cluster, none of them an aggregate, need the same other resources. */
+export const needsSame = (a: Cluster, b: Cluster): boolean =>
+  a.discovery._tag !== "Aggregate" && a.discovery._tag === b.discovery._tag && endpointsOf(a) === endpointsOf(b)
 
 /** Adds a cluster and all it needs; `false`: something of it is not known yet. */
 export const resolve = (self: Clusters, name: string, found: Map<string, ClusterConfig>): boolean => {
@@ -147,7 +158,7 @@ export const isSameCluster = (a: ClusterConfig, b: ClusterConfig): boolean => {
   if (a._tag === "Leaf" && b._tag === "Leaf") {
     if (a.note !== b.note) return false
     // Addresses of a name are made into an assignment each time.
-    return a.assignment === b.assignment || JSON.stringify(a.assignment) === JSON.stringify(b.assignment)
+    return SameData.isSame(a.assignment, b.assignment)
   }
   return a._tag === "Aggregate" && b._tag === "Aggregate" && a.leaves.join(" ") === b.leaves.join(" ")
 }

@@ -43,8 +43,12 @@ interface Named {
   readonly localities: ReadonlySet<string>
 }
 
-/** What a config says of a cluster: itself and, of an aggregate, its leaves. */
-interface Given {
+/**
+ * What a config says of a cluster: itself and, of an aggregate, its leaves.
+ *
+ * @since 0.1.0
+ */
+export interface Given {
   readonly cluster: string
   readonly sessions: boolean
   readonly isCalm: boolean
@@ -191,6 +195,43 @@ const dropsOf = (assignment: Assignment | undefined): Assignment["drops"] => ass
 
 /** ★ Calls of a cluster that is not there never wait: they would hold it for ever. */
 const gone = (message: string): Picker => ({ _tag: "Drop", status: Status.unavailable("Resource", message) })
+
+/**
+ * Policies of clusters, by their names, and what they were made of.
+ *
+ * @since 0.1.0
+ */
+export type Made = ReadonlyMap<string, { readonly given: Given; readonly child: Configured }>
+
+/**
+ * The policies of clusters: ★ those of before, the same values, where nothing has changed. Each holds no more of the clusters than it
+ * needs: what was made long ago does not keep what there was then.
+ *
+ * @since 0.1.0
+ */
+export const all = (
+  before: Made,
+  names: Iterable<string>,
+  { clusters, sessions }: Pick<Config, "clusters" | "sessions">
+): Made => {
+  const made = new Map<string, { readonly given: Given; readonly child: Configured }>()
+  for (const cluster of names) {
+    const given = givenOf({ cluster, clusters, sessions })
+    const known = before.get(cluster)
+    if (known !== undefined && isSame(known.given, given)) {
+      made.set(cluster, known)
+      continue
+    }
+    const needed = new Map<string, ClusterConfig>()
+    const [own] = given.parts
+    for (const name of own?._tag === "Aggregate" ? [cluster, ...own.leaves] : [cluster]) {
+      const config = clusters.get(name)
+      if (config !== undefined) needed.set(name, config)
+    }
+    made.set(cluster, { given, child: policy.with({ cluster, clusters: needed, sessions }) })
+  }
+  return made
+}
 
 const givenOf = ({ cluster, clusters, isCalm = false, sessions = false }: Config): Given => {
   const config = clusters.get(cluster)

@@ -6,13 +6,14 @@
  */
 import * as Children from "../Children.js"
 import * as Connectivities from "../Connectivity.js"
+import type { Picker } from "../Picker.js"
 import { queue } from "../Picker.js"
 import type { Configured } from "../Policy.js"
 import { define } from "../Policy.js"
 import * as ManyChildren from "./ManyChildren.js"
 
 /**
- * A policy for each cluster.
+ * A policy for each cluster. One that is the same value as before has not changed.
  *
  * @since 0.1.0
  */
@@ -33,12 +34,15 @@ export const policy = define(
       setup: true
     }),
     tell: (_, children) => {
-      const used = Array.from(Children.used(children))
-      return {
-        state: Connectivities.aggregate(used.map(([, child]) => child.state)),
-        picker: { _tag: "ByName", children: new Map(used.map(([name, { picker }]) => [name, picker ?? queue])) }
+      const states = new Set<Connectivities.Connectivity>()
+      const pickers = new Map<string, Picker>()
+      for (const [name, { picker, state }] of Children.used(children)) {
+        states.add(state)
+        pickers.set(name, picker ?? queue)
       }
+      return { state: Connectivities.aggregate(states), picker: { _tag: "ByName", children: pickers } }
     },
-    wakes: false
+    wakes: false,
+    skipsSame: true
   })
 )

@@ -4,6 +4,7 @@
  * @see https://github.com/grpc/proposal/blob/master/A48-xds-least-request-lb-policy.md
  * @since 0.1.0
  */
+import type { Counted } from "../Picker.js"
 import * as Pickers from "../Picker.js"
 import { define } from "../Policy.js"
 import * as PerEndpoint from "./PerEndpoint.js"
@@ -25,12 +26,13 @@ const maxChoices = 10
  * @since 0.1.0
  */
 export const policy = define(
-  PerEndpoint.make<Config>({
+  PerEndpoint.make<Config, Counted>({
     name: "least_request_experimental",
+    each: ({ node, picker }) => ({ active: node, child: picker }),
     ready: ({ choiceCount = 2 }, children) => ({
       _tag: "LeastRequest",
       choices: Math.min(choiceCount, maxChoices),
-      children: children.map(({ node, picker }) => ({ active: node, child: picker }))
+      children
     }),
     failed: Pickers.fail("NoEndpoint", "least_request has no endpoints")
   })

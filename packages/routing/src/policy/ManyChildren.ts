@@ -9,7 +9,7 @@ import * as Children from "../Children.js"
 import type { Connectivity } from "../Connectivity.js"
 import type { Endpoint } from "../Endpoint.js"
 import type { Picker } from "../Picker.js"
-import type { Output, Policy } from "../Policy.js"
+import type { Configured, Output, Policy } from "../Policy.js"
 
 /**
  * The state of such a policy.
@@ -18,6 +18,8 @@ import type { Output, Policy } from "../Policy.js"
  */
 export interface State<out Setup> {
   readonly children: Children.Children
+  /** What the children were given last that are wanted, if those that are given the same hear nothing. */
+  readonly given: ReadonlyMap<string, Configured>
   /** What the policy keeps of its config; `undefined` before the first. */
   readonly setup: Setup | undefined
   /** A config is being carried out: what children say is recorded only. */
@@ -45,6 +47,11 @@ export interface Particulars<in Config, in out Setup> {
   ) => { readonly state: Connectivity; readonly picker: Picker }
   /** Whether a child that says IDLE is told to connect. */
   readonly wakes: boolean
+  /**
+   * Whether a child that is given the same value as before hears nothing of it: with a thousand children each config is else work for
+   * all of them. Default: false.
+   */
+  readonly skipsSame?: boolean | undefined
 }
 
 const nothing: ReadonlyArray<Output> = []
@@ -57,6 +64,7 @@ const nothing: ReadonlyArray<Output> = []
 export const make = <Config, Setup>({
   configure,
   name,
+  skipsSame = false,
   tell,
   wakes
 }: Particulars<Config, Setup>): Policy<Config, State<Setup>> => {
@@ -64,13 +72,15 @@ export const make = <Config, Setup>({
     setup === undefined ? nothing : [{ _tag: "State", ...tell(setup, children) }]
   return {
     name,
-    make: () => ({ children: Children.empty, setup: undefined, updating: false, heard: List.nil() }),
+    make: () => ({ children: Children.empty, given: new Map(), setup: undefined, updating: false, heard: List.nil() }),
     step: (self, input, { now }) => {
       switch (input._tag) {
         case "Config": {
           const { setup, wanted } = configure(input.config, input.endpoints)
-          const [children, outputs] = Children.update(self.children, wanted, now)
-          return [{ children, setup, updating: true, heard: List.nil() }, outputs]
+          const [children, all] = Children.update(self.children, wanted, now)
+          const given = skipsSame ? new Map(Array.from(wanted, ([name, { child }]) => [name, child])) : self.given
+          const outputs = all.filter((output) => !("child" in output) || self.given.get(output.name) !== output.child)
+          return [{ children, given, setup, updating: true, heard: List.nil() }, outputs]
         }
         // ★ One state, after all children were updated.
         case "Configured": {

@@ -7,14 +7,17 @@
  * @see https://github.com/grpc/proposal/blob/master/A61-IPv4-IPv6-dualstack-backends.md
  * @since 0.1.0
  */
+import * as HashMap from "effect/HashMap"
 import * as List from "effect/List"
-import * as Children from "../Children.js"
+import * as Option from "effect/Option"
+import type * as Children from "../Children.js"
 import type { Connectivity } from "../Connectivity.js"
 import * as Connectivities from "../Connectivity.js"
 import type { Endpoint } from "../Endpoint.js"
 import * as Endpoints from "../Endpoint.js"
 import type { Picker } from "../Picker.js"
 import * as Pickers from "../Picker.js"
+import * as SameData from "../internal/SameData.js"
 import type { Output, Policy } from "../Policy.js"
 import * as PickFirst from "./PickFirst.js"
 
@@ -24,24 +27,42 @@ import * as PickFirst from "./PickFirst.js"
  * @since 0.1.0
  */
 export interface Child {
+  /** Its place among the endpoints. */
+  readonly at: number
   /** ★ Sticky: a failure counts until READY. */
   readonly state: Connectivity
   readonly picker: Picker
+  readonly endpoint: Endpoint
 }
 
 /**
- * The state of such a policy.
+ * Endpoints that are READY, in their order.
  *
  * @since 0.1.0
  */
-export interface State<out Config> {
+export interface Ready<out Each> {
+  /** Their places among the endpoints, ascending. */
+  readonly places: ReadonlyArray<number>
+  /** What the picker has of them. */
+  readonly all: ReadonlyArray<Each>
+}
+
+/**
+ * The state of such a policy. ★ What one endpoint changes of it does not depend on how many there are, but for copies of lists: with
+ * thousands each connection that is made or lost would else be a millisecond.
+ *
+ * @since 0.1.0
+ */
+export interface State<out Config, out Each> {
   readonly node: string
   readonly config: Config | undefined
   /** By what tells endpoints apart; one whose addresses are those of another is that other. */
-  readonly children: ReadonlyMap<string, Child>
+  readonly children: HashMap.HashMap<string, Child>
+  readonly ready: Ready<Each>
+  /** How many are CONNECTING or IDLE. */
+  readonly connecting: number
   /** What the failure that was told last does with calls. */
   readonly failure: Picker | undefined
-  readonly said: Connectivity | undefined
   /** A config is being carried out: what children say is recorded only. */
   readonly updating: boolean
   /** What they said meanwhile, the last first. */
@@ -53,13 +74,12 @@ export interface State<out Config> {
  *
  * @since 0.1.0
  */
-export interface Particulars<in Config> {
+export interface Particulars<in Config, in out Each> {
   readonly name: string
-  /** The picker over the endpoints that are READY, each with a name that is its own. */
-  readonly ready: (
-    config: Config,
-    children: ReadonlyArray<{ readonly node: string; readonly picker: Picker }>
-  ) => Picker
+  /** What the picker has of an endpoint that is READY, and of its name, which is its own. */
+  readonly each: (child: { readonly node: string; readonly picker: Picker }) => Each
+  /** The picker over the endpoints that are READY. */
+  readonly ready: (config: Config, children: ReadonlyArray<Each>) => Picker
   /** The picker if there are no endpoints. */
   readonly failed: Picker
 }
@@ -67,34 +87,93 @@ export interface Particulars<in Config> {
 const nothing: ReadonlyArray<Output> = []
 const child = PickFirst.policy.with({ heedsEjection: true })
 
+const isConnecting = (state: Connectivity): boolean => state === "CONNECTING" || state === "IDLE"
+
+const find = (children: HashMap.HashMap<string, Child>, name: string): Child | undefined =>
+  Option.getOrUndefined(HashMap.get(children, name))
+
+/** With what there is at a place now; none: without it. */
+const changed = <Each>({ all, places }: Ready<Each>, at: number, next: ReadonlyArray<Each>): Ready<Each> => {
+  let low = 0
+  let high = places.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((places[middle] ?? 0) >= at) high = middle
+    else low = middle + 1
+  }
+  const rest = places[low] === at ? low + 1 : low
+  return {
+    places: places.slice(0, low).concat(
+      next.map(() => at),
+      places.slice(rest)
+    ),
+    all: all.slice(0, low).concat(next, all.slice(rest))
+  }
+}
+
+/** What a child is after it said something. */
+const after = (before: Child, { picker, state }: Children.Heard): Child => ({
+  at: before.at,
+  state: Connectivities.sticky(before.state, state),
+  picker,
+  endpoint: before.endpoint
+})
+
 /**
  * The policy of these particulars.
  *
  * @since 0.1.0
  */
-export const make = <Config>({ failed, name, ready }: Particulars<Config>): Policy<Config, State<Config>> => {
-  const tell = (self: State<Config>): readonly [State<Config>, ReadonlyArray<Output>] => {
-    const { children, config, node } = self
-    const states = Array.from(children.values(), (each) => (each.state === "IDLE" ? "CONNECTING" : each.state))
-    const state = Connectivities.aggregate(states)
-    let picker = Pickers.queue
-    if (state === "READY" && config !== undefined) {
-      const found = Array.from(children).filter(([, each]) => each.state === "READY")
-      const named = found.map(([key, each]) => ({ node: `${node}/${encodeURIComponent(key)}`, picker: each.picker }))
-      picker = ready(config, named)
-    } else if (state === "TRANSIENT_FAILURE") {
-      picker = children.size === 0 ? failed : (self.failure ?? failed)
+export const make = <Config, Each>({
+  each,
+  failed,
+  name,
+  ready
+}: Particulars<Config, Each>): Policy<Config, State<Config, Each>> => {
+  type Self = State<Config, Each>
+
+  const eachOf = (node: string, key: string, { picker }: Child): Each =>
+    each({ node: `${node}/${encodeURIComponent(key)}`, picker })
+
+  const tell = ({ children, config, connecting, failure, ready: found }: Self): ReadonlyArray<Output> => {
+    if (found.all.length > 0) {
+      return [
+        { _tag: "State", state: "READY", picker: config === undefined ? Pickers.queue : ready(config, found.all) }
+      ]
     }
-    return [{ ...self, said: state }, [{ _tag: "State", state, picker }]]
+    if (connecting > 0) return [{ _tag: "State", state: "CONNECTING", picker: Pickers.queue }]
+    const picker = HashMap.size(children) === 0 ? failed : (failure ?? failed)
+    return [{ _tag: "State", state: "TRANSIENT_FAILURE", picker }]
   }
+
+  /** All that was said while a config was carried out. */
+  const settle = (self: Self): Self => {
+    const children = HashMap.mutate(self.children, (all) => {
+      for (const said of List.reverse(self.heard)) {
+        const before = find(all, said.name)
+        if (before !== undefined) HashMap.set(all, said.name, after(before, said))
+      }
+    })
+    const found: Array<readonly [at: number, each: Each]> = []
+    let connecting = 0
+    for (const [key, child] of children) {
+      if (child.state === "READY") found.push([child.at, eachOf(self.node, key, child)])
+      else if (isConnecting(child.state)) connecting++
+    }
+    found.sort(([a], [b]) => a - b)
+    const all = { places: found.map(([at]) => at), all: found.map(([, one]) => one) }
+    return { ...self, children, ready: all, connecting, updating: false, heard: List.nil() }
+  }
+
   return {
     name,
     make: (node) => ({
       node,
       config: undefined,
-      children: new Map(),
+      children: HashMap.empty(),
+      ready: { places: [], all: [] },
+      connecting: 0,
       failure: undefined,
-      said: undefined,
       updating: false,
       heard: List.nil()
     }),
@@ -102,40 +181,58 @@ export const make = <Config>({ failed, name, ready }: Particulars<Config>): Poli
       switch (input._tag) {
         case "Config": {
           const endpoints: ReadonlyMap<string, Endpoint> = Endpoints.byKey(input.endpoints)
-          const children = new Map<string, Child>()
           const outputs: Array<Output> = []
-          for (const [key, endpoint] of endpoints) {
-            const before = self.children.get(key)
-            children.set(key, before ?? { state: "CONNECTING", picker: Pickers.queue })
-            const output = before === undefined ? "Create" : "Update"
-            outputs.push({ _tag: output, name: key, child, endpoints: [endpoint] })
-          }
-          for (const key of self.children.keys()) if (!endpoints.has(key)) outputs.push({ _tag: "Remove", name: key })
+          const children = HashMap.mutate(self.children, (all) => {
+            let at = 0
+            for (const [key, endpoint] of endpoints) {
+              const before = find(self.children, key)
+              const place = at++
+              // ★ One that is connected, and of which nothing is said anew, has nothing to do: of thousands most are so.
+              if (before?.state === "READY" && SameData.isSameToCalls(before.endpoint, endpoint)) {
+                if (before.at !== place) HashMap.set(all, key, { ...before, at: place })
+                continue
+              }
+              const { picker = Pickers.queue, state = "CONNECTING" } = before ?? {}
+              HashMap.set(all, key, { at: place, state, picker, endpoint })
+              const output = before === undefined ? "Create" : "Update"
+              outputs.push({ _tag: output, name: key, child, endpoints: [endpoint] })
+            }
+            for (const key of HashMap.keys(self.children)) {
+              if (endpoints.has(key)) continue
+              HashMap.remove(all, key)
+              outputs.push({ _tag: "Remove", name: key })
+            }
+          })
           return [{ ...self, config: input.config, children, updating: true, heard: List.nil() }, outputs]
         }
-        case "Configured":
-          return tell({
-            ...self,
-            children: Children.record(self.children, self.heard),
-            updating: false,
-            heard: List.nil()
-          })
+        case "Configured": {
+          const next = settle(self)
+          return [next, tell(next)]
+        }
         case "ChildState": {
-          const before = self.children.get(input.name)
+          const before = find(self.children, input.name)
           if (before === undefined) return [self, nothing]
           const failure = input.state === "TRANSIENT_FAILURE" ? input.picker : self.failure
           const wake: ReadonlyArray<Output> =
             input.state === "IDLE" ? [{ _tag: "ExitIdle", name: input.name }] : nothing
           if (self.updating) return [{ ...self, failure, heard: List.prepend(self.heard, input) }, wake]
-          const children = Children.record(self.children, List.of(input))
-          const next = { ...self, children, failure }
-          const state = Connectivities.sticky(before.state, input.state)
-          if (before.state === state && state === "CONNECTING") return [next, wake]
-          const [told, outputs] = tell(next)
-          return [told, [...wake, ...outputs]]
+          const said = after(before, input)
+          const isReady = said.state === "READY"
+          const next: Self = {
+            ...self,
+            failure,
+            children: HashMap.set(self.children, input.name, said),
+            ready:
+              isReady || before.state === "READY"
+                ? changed(self.ready, said.at, isReady ? [eachOf(self.node, input.name, said)] : [])
+                : self.ready,
+            connecting: self.connecting + Number(isConnecting(said.state)) - Number(isConnecting(before.state))
+          }
+          if (before.state === "CONNECTING" && said.state === "CONNECTING") return [next, wake]
+          return [next, [...wake, ...tell(next)]]
         }
         case "ExitIdle":
-          return [self, Array.from(self.children.keys(), (key) => ({ _tag: "ExitIdle", name: key }))]
+          return [self, Array.from(HashMap.keys(self.children), (key) => ({ _tag: "ExitIdle", name: key }))]
         case "Connection":
         case "Outcomes":
         case "Sessions":

@@ -5,13 +5,17 @@
  * @see https://github.com/grpc/proposal/blob/master/A76-ring-hash-improvements.md
  * @since 0.1.0
  */
+import * as HashMap from "effect/HashMap"
 import * as List from "effect/List"
-import * as Children from "../Children.js"
+import * as Option from "effect/Option"
+import type * as Children from "../Children.js"
 import type { Connectivity } from "../Connectivity.js"
+import * as Connectivities from "../Connectivity.js"
 import type { Endpoint } from "../Endpoint.js"
 import * as Endpoints from "../Endpoint.js"
 import type { Picker, Ring, RingChild } from "../Picker.js"
 import * as Pickers from "../Picker.js"
+import * as SameData from "../internal/SameData.js"
 import type { Output } from "../Policy.js"
 import { define } from "../Policy.js"
 import type { Member } from "../Ring.js"
@@ -31,20 +35,31 @@ export interface Config {
 }
 
 interface Child {
+  /** Its place. */
+  readonly at: number
   /** ★ Sticky: a failure counts until READY. */
   readonly state: Connectivity
   readonly picker: Picker
+  readonly endpoint: Endpoint
 }
 
+/** How many endpoints are in each state. */
+type Counts = Readonly<Record<Connectivity, number>>
+
 /**
- * Its state.
+ * Its state. ★ What one endpoint changes of it does not depend on how many there are, but for the copy of a list.
  *
  * @since 0.1.0
  */
 export interface State {
   readonly node: string
-  /** By what tells endpoints apart, in the order of the ring's places. */
-  readonly children: ReadonlyMap<string, Child>
+  /** By what tells endpoints apart. */
+  readonly children: HashMap.HashMap<string, Child>
+  /** What tells endpoints apart, in the order of the ring's places. */
+  readonly keys: ReadonlyArray<string>
+  /** Endpoints as the picker has them, by their places. */
+  readonly placed: ReadonlyArray<RingChild>
+  readonly counts: Counts
   readonly members: ReadonlyArray<Member>
   readonly sizes: readonly [min: number, max: number]
   readonly ring: Ring
@@ -58,14 +73,26 @@ const nothing: ReadonlyArray<Output> = []
 const child = PickFirst.policy.with({ lazy: true, heedsEjection: true })
 const noRing: Ring = { hashes: new BigUint64Array(), endpoints: new Uint32Array() }
 
-const stateOf = (children: ReadonlyMap<string, Child>): Connectivity => {
-  const count = (state: Connectivity) => Array.from(children.values()).filter((each) => each.state === state).length
-  const failed = count("TRANSIENT_FAILURE")
-  if (count("READY") > 0) return "READY"
+const none: Counts = { READY: 0, CONNECTING: 0, IDLE: 0, TRANSIENT_FAILURE: 0 }
+
+const find = (children: HashMap.HashMap<string, Child>, name: string): Child | undefined =>
+  Option.getOrUndefined(HashMap.get(children, name))
+
+/** What a child is after it said something. */
+const after = (before: Child, { picker, state }: Children.Heard): Child => ({
+  at: before.at,
+  state: Connectivities.sticky(before.state, state),
+  picker,
+  endpoint: before.endpoint
+})
+
+const stateOf = ({ counts, keys }: State): Connectivity => {
+  const failed = counts.TRANSIENT_FAILURE
+  if (counts.READY > 0) return "READY"
   if (failed >= 2) return "TRANSIENT_FAILURE"
-  if (count("CONNECTING") > 0) return "CONNECTING"
-  if (failed === 1 && children.size > 1) return "CONNECTING"
-  return count("IDLE") > 0 ? "IDLE" : "TRANSIENT_FAILURE"
+  if (counts.CONNECTING > 0) return "CONNECTING"
+  if (failed === 1 && keys.length > 1) return "CONNECTING"
+  return counts.IDLE > 0 ? "IDLE" : "TRANSIENT_FAILURE"
 }
 
 const ringChildOf = (node: string, key: string, { picker, state }: Child): RingChild => {
@@ -81,24 +108,52 @@ const ringChildOf = (node: string, key: string, { picker, state }: Child): RingC
   }
 }
 
-const tell = ({ children, node, ring }: State): ReadonlyArray<Output> => {
-  const state = stateOf(children)
-  if (children.size === 0) {
+/** The first endpoint that is IDLE, told to connect. */
+const wakeOne = ({ keys, placed }: State): ReadonlyArray<Output> => {
+  const name = keys[placed.findIndex(({ _tag }) => _tag === "Idle")]
+  return name === undefined ? nothing : [{ _tag: "ExitIdle", name }]
+}
+
+const tell = (self: State): ReadonlyArray<Output> => {
+  const { counts, placed, ring } = self
+  const state = stateOf(self)
+  if (placed.length === 0) {
     return [{ _tag: "State", state, picker: Pickers.fail("NoEndpoint", "ring_hash has no endpoints") }]
   }
-  const picker: Picker = {
-    _tag: "Ring",
-    ring,
-    children: Array.from(children, ([key, each]) => ringChildOf(node, key, each))
-  }
-  const outputs: Array<Output> = [{ _tag: "State", state, picker }]
+  const told: Output = { _tag: "State", state, picker: { _tag: "Ring", ring, children: placed } }
   // Without a pick nobody would connect, and a parent that waits for it sends no pick.
   const isStuck = state === "CONNECTING" || state === "TRANSIENT_FAILURE"
-  if (isStuck && !Array.from(children.values()).some((each) => each.state === "CONNECTING")) {
-    const idle = Array.from(children).find(([, each]) => each.state === "IDLE")
-    if (idle !== undefined) outputs.push({ _tag: "ExitIdle", name: idle[0] })
+  return isStuck && counts.CONNECTING === 0 ? [told, ...wakeOne(self)] : [told]
+}
+
+/** All that was said while a config was carried out. */
+const settle = (self: State): State => {
+  const children = HashMap.mutate(self.children, (all) => {
+    for (const said of List.reverse(self.heard)) {
+      const before = find(all, said.name)
+      if (before !== undefined) HashMap.set(all, said.name, after(before, said))
+    }
+  })
+  let counts = none
+  const placed: Array<RingChild> = []
+  for (const key of self.keys) {
+    const each = find(children, key)
+    if (each === undefined) continue
+    placed.push(ringChildOf(self.node, key, each))
+    counts = { ...counts, [each.state]: counts[each.state] + 1 }
   }
-  return outputs
+  return { ...self, children, placed, counts, updating: false, heard: List.nil() }
+}
+
+const hear = (self: State, said: Children.Heard): State => {
+  const before = find(self.children, said.name)
+  if (before === undefined) return self
+  const next = after(before, said)
+  const placed = self.placed.slice()
+  placed[next.at] = ringChildOf(self.node, said.name, next)
+  const less = { ...self.counts, [before.state]: self.counts[before.state] - 1 }
+  const counts = { ...less, [next.state]: less[next.state] + 1 }
+  return { ...self, children: HashMap.set(self.children, said.name, next), placed, counts }
 }
 
 const sameMembers = (a: ReadonlyArray<Member>, b: ReadonlyArray<Member>): boolean =>
@@ -113,7 +168,10 @@ export const policy = define<Config, State>({
   name: "ring_hash_experimental",
   make: (node) => ({
     node,
-    children: new Map(),
+    children: HashMap.empty(),
+    keys: [],
+    placed: [],
+    counts: none,
     members: [],
     sizes: [0, 0],
     ring: noRing,
@@ -132,32 +190,40 @@ export const policy = define<Config, State>({
         const isSame =
           self.sizes[0] === minRingSize && self.sizes[1] === maxRingSize && sameMembers(self.members, members)
         const ring = isSame ? self.ring : rings.make(members, minRingSize, maxRingSize)
-        const children = new Map<string, Child>()
+        const keys = Array.from(endpoints.keys())
         const outputs: Array<Output> = []
-        for (const [key, endpoint] of endpoints) {
-          const before = self.children.get(key)
-          children.set(key, before ?? { state: "IDLE", picker: Pickers.queue })
-          outputs.push({ _tag: before === undefined ? "Create" : "Update", name: key, child, endpoints: [endpoint] })
-        }
-        for (const key of self.children.keys()) if (!endpoints.has(key)) outputs.push({ _tag: "Remove", name: key })
+        const children = HashMap.mutate(self.children, (all) => {
+          for (const [at, key] of keys.entries()) {
+            const endpoint = endpoints.get(key)
+            if (endpoint === undefined) continue
+            const before = find(self.children, key)
+            const { picker = Pickers.queue, state = "IDLE" } = before ?? {}
+            HashMap.set(all, key, { at, state, picker, endpoint })
+            // ★ One that is connected, and of which nothing is said anew, has nothing to do.
+            if (before?.state === "READY" && SameData.isSameToCalls(before.endpoint, endpoint)) continue
+            outputs.push({ _tag: before === undefined ? "Create" : "Update", name: key, child, endpoints: [endpoint] })
+          }
+          for (const key of HashMap.keys(self.children)) {
+            if (endpoints.has(key)) continue
+            HashMap.remove(all, key)
+            outputs.push({ _tag: "Remove", name: key })
+          }
+        })
         const sizes = [minRingSize, maxRingSize] as const
-        return [{ ...self, children, members, ring, sizes, updating: true, heard: List.nil() }, outputs]
+        return [{ ...self, children, keys, members, ring, sizes, updating: true, heard: List.nil() }, outputs]
       }
       case "Configured": {
-        const children = Children.record(self.children, self.heard)
-        const next = { ...self, children, updating: false, heard: List.nil<Children.Heard>() }
+        const next = settle(self)
         return [next, tell(next)]
       }
       case "ChildState": {
-        if (!self.children.has(input.name)) return [self, nothing]
+        if (!HashMap.has(self.children, input.name)) return [self, nothing]
         if (self.updating) return [{ ...self, heard: List.prepend(self.heard, input) }, nothing]
-        const next = { ...self, children: Children.record(self.children, List.of(input)) }
+        const next = hear(self, input)
         return [next, tell(next)]
       }
-      case "ExitIdle": {
-        const idle = Array.from(self.children).find(([, each]) => each.state === "IDLE")
-        return [self, idle === undefined ? nothing : [{ _tag: "ExitIdle", name: idle[0] }]]
-      }
+      case "ExitIdle":
+        return [self, wakeOne(self)]
       case "Connection":
       case "Outcomes":
       case "Sessions":
