@@ -11865,6 +11865,14 @@ const server = [
     line: 'new Set(["weight", "localityWeight"])',
     becomes: "new Set()",
     by: "packages/routing/test/manyOfAll.test.ts"
+  },
+  {
+    fault:
+      "a client that has fallen back quotes the version of the server that it would return to, which may say nothing then",
+    file: "client/Fallback.ts",
+    line: '      draft.drive(ServerList.streamKey(list, rank, typeUrl), { _tag: "Lost", typeUrl })',
+    becomes: "",
+    by: "packages/core/test/client/traces.test.ts"
   }
 ]
 

@@ -99,7 +99,7 @@ export type Input =
   | { readonly _tag: "Ended"; readonly error: ErrorDetail; readonly random: number }
   /** Another server changed held resources of this type. Only the next stream can declare that to this server. */
   | { readonly _tag: "Undeclared"; readonly typeUrl: string }
-  /** The client dropped resources of this type that it still wants. */
+  /** The client dropped resources of this type that it still wants, or took them from another server. */
   | { readonly _tag: "Lost"; readonly typeUrl: string }
   /** The client closed the stream, and the next one starts. */
   | { readonly _tag: "Restart" }

@@ -56,7 +56,7 @@ export interface ClientSubscription extends ResourceTimers {
    *
    * - `Yes`: it has all that it wants of that version
    * - `UntilSubscribed`: it gave some up, and quotes it until it wants something that it does not have
-   * - `No`: it lacks some, or the wildcard is new
+   * - `No`: it lacks some, has fallen back from this server, or the wildcard is new
    */
   readonly quoting: "Yes" | "UntilSubscribed" | "No"
 
@@ -326,7 +326,7 @@ export const refresh = (self: ClientSubscription, names: Iterable<string>): Clie
 }
 
 /**
- * Marks that held resources were dropped that are still wanted: their TTL is over.
+ * Marks that held resources of this server are not in use any more and still wanted: their TTL is over, or another server is asked.
  *
  * @since 0.1.0
  */

@@ -55,6 +55,10 @@ const fallBack = (draft: ClientDraft, listName: string, list: ServerList.ServerL
   const server = next.servers[next.active]
   if (server !== undefined) draft.outputs.push({ _tag: "Switched", authority: list.authority, server })
   for (const [typeUrl, names] of Array.from(draft.watched(list))) {
+    // ★ Only an answer brings the client back, and some servers have none for whoever quotes their version.
+    for (let rank = 0; rank <= list.active; rank++) {
+      draft.drive(ServerList.streamKey(list, rank, typeUrl), { _tag: "Lost", typeUrl })
+    }
     const isCached = (name: string) => ClientCache.isCached(ClientCache.get(draft.cache, typeUrl, name))
     draft.subscribe(listName, [[typeUrl, names]], new Set(names.filter(isCached)), next.active)
   }
