@@ -11873,6 +11873,14 @@ const server = [
     line: '      draft.drive(ServerList.streamKey(list, rank, typeUrl), { _tag: "Lost", typeUrl })',
     becomes: "",
     by: "packages/core/test/client/traces.test.ts"
+  },
+  {
+    fault:
+      "a file of clusters that waits for its routes counts as written: if these fail once, the old clusters stay in it",
+    file: "packages/transport-filesystem/src/ResponseDirectory.ts",
+    line: "resources, identity: undefined }",
+    becomes: "resources }",
+    by: "packages/transport-filesystem/test/ResponseDirectory.test.ts"
   }
 ]
 

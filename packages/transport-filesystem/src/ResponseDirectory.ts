@@ -162,8 +162,8 @@ interface Wanted {
   readonly typeUrl: string
   readonly version: string
   readonly resources: ReadonlyArray<Resource>
-  /** The same object while the content is unchanged. */
-  readonly identity: ResourceSet.ResourceSet | Resource
+  /** The same object while the content is unchanged; `undefined`: another content is to follow. */
+  readonly identity: ResourceSet.ResourceSet | Resource | undefined
 }
 
 const byName = (one: Resource, other: Resource): number => (one.name < other.name ? -1 : 1)
@@ -212,7 +212,8 @@ const isSubset = (one: Wanted, other: Wanted): boolean => {
 const withOld = (before: Wanted, now: Wanted): Wanted => {
   const names = new Set(now.resources.map(({ name }) => name))
   const resources = [...now.resources, ...before.resources.filter(({ name }) => !names.has(name))].sort(byName)
-  return { ...now, version: `${now.version}-before-removal`, resources }
+  // ★ What comes between may fail: then this is not what was wanted.
+  return { ...now, version: `${now.version}-before-removal`, resources, identity: undefined }
 }
 
 const refusal = (cause: unknown): string => {

@@ -11,7 +11,7 @@ import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v
 import { FileFormat, ResourceFile, ResponseDirectory, ResponseFile } from "@effect-xds/transport-filesystem"
 import { Effect, Either, Fiber, Logger, Stream } from "effect"
 import { type ChildProcess, spawn } from "node:child_process"
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { performance } from "node:perf_hooks"
 import type { Directory } from "./Directory.js"
@@ -193,6 +193,24 @@ describe("a directory of responses", () => {
       )
       expect(yield* Effect.flip(out.write(group(unknown)))).toMatchObject({ reason: "Encode" })
       expect(filesOf(out.path)).toEqual(["cds.json", "lds.json"])
+    })
+  )
+
+  it.scopedLive("takes old clusters away also if the routes in between could be written only later", () =>
+    Effect.gen(function* () {
+      const directory = yield* Directories.temporary
+      const out = yield* ResponseDirectory.make(directory.path, { stepDelay: 1 })
+      yield* out.write(group(cluster("a"), listener("l1")))
+      // What is in the place of a file cannot be replaced by one.
+      rmSync(directory.at("lds.json"))
+      directory.write("lds.json/file", "")
+      const next = group(cluster("b"), listener("l2"))
+      expect(yield* Effect.flip(out.write(next))).toMatchObject({ reason: "Write" })
+      const clusters = () => readFileSync(directory.at("cds.json"), "utf8").match(/(?<="name": ")\w+/g)
+      expect(clusters()).toEqual(["a", "b"])
+      rmSync(directory.at("lds.json"), { recursive: true })
+      yield* out.write(next)
+      expect(clusters()).toEqual(["b"])
     })
   )
 
