@@ -11469,8 +11469,8 @@ const server = [
   {
     fault: "a group whose name is a path is written outside of the directory of --files-out, and removes files there",
     file: "packages/cli/src/FilesOut.ts",
-    line: "basename(group) === group && ",
-    becomes: "basename(group) !== undefined && ",
+    line: "basename(group) === group &&\n",
+    becomes: "basename(group) !== undefined &&\n",
     by: "packages/cli/test/FilesOut.test.ts"
   },
   {
@@ -11881,6 +11881,20 @@ const server = [
     line: "resources, identity: undefined }",
     becomes: "resources }",
     by: "packages/transport-filesystem/test/ResponseDirectory.test.ts"
+  },
+  {
+    fault: "a group of --files-out whose directory cannot be made at first is written only when it changes again",
+    file: "packages/cli/src/FilesOut.ts",
+    line: "Effect.retry(retries)",
+    becomes: "Effect.retry({ times: 0 })",
+    by: "packages/cli/test/FilesOut.test.ts"
+  },
+  {
+    fault: "a group of --files-out with a name that is too long for a directory is tried for ever",
+    file: "packages/cli/src/FilesOut.ts",
+    line: " &&\n  Buffer.byteLength(group) <= longestName",
+    becomes: "",
+    by: "packages/cli/test/FilesOut.test.ts"
   }
 ]
 

@@ -5,14 +5,29 @@
  */
 import type { HeldGroups, SnapshotStore } from "@effect-xds/server"
 import { ResponseDirectory } from "@effect-xds/transport-filesystem"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FiberMap from "effect/FiberMap"
 import * as Queue from "effect/Queue"
+import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
+import { Buffer } from "node:buffer"
 import { basename, join } from "node:path"
 
 /** ★ Whether it names a place right below a directory. Who may write to a store chooses the names of its groups. */
-const isEntry = (group: string): boolean => basename(group) === group && !["", ".", ".."].includes(group)
+const isEntry = (group: string): boolean =>
+  basename(group) === group &&
+  !["", ".", ".."].includes(group) &&
+  !group.includes("\0") &&
+  Buffer.byteLength(group) <= longestName
+
+/** Bytes of a name in a directory. */
+const longestName = 255
+
+/** A full disk, or what is in the way, is gone some time. */
+const retries = Schedule.modifyDelay(Schedule.exponential("1 second"), (_, delay) =>
+  Duration.min(delay, Duration.seconds(30))
+)
 
 /**
  * Writes each group into a subdirectory named as it is, and every change of it, until it is interrupted. What the file
@@ -33,9 +48,14 @@ export const follow = (path: string, store: SnapshotStore.Service): Effect.Effec
             yield* Effect.logError(`group ${JSON.stringify(group)} is not written: no directory can have this name`)
             return yield* Effect.never
           }
-          const directory = yield* ResponseDirectory.make(join(path, group))
+          const directory = yield* ResponseDirectory.make(join(path, group)).pipe(
+            Effect.tapError(({ message }) =>
+              Effect.logError(`${message} (group ${JSON.stringify(group)} is not written yet)`)
+            ),
+            Effect.retry(retries)
+          )
           yield* directory.follow(Stream.filterMap(Stream.fromQueue(states), ({ resources }) => resources))
-        }).pipe(Effect.catchAll((error) => Effect.logError(`${error.message} (group ${group} is not written)`)))
+        })
       // ★ All groups from one stream: if each had its own, every change would cost as much as there are groups.
       yield* Stream.runForEach(store.changes, (change) =>
         Effect.gen(function* () {

@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { SnapshotStore } from "@effect-xds/server"
 import { Effect, Logger, Stream } from "effect"
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import * as FilesOut from "../src/FilesOut.js"
@@ -27,7 +27,7 @@ const following = (
 }
 
 describe("files of groups", () => {
-  it.each(["../victim", "..", ".", "", "a/../../victim", "good/eds"])(
+  it.each(["../victim", "..", ".", "", "a/../../victim", "good/eds", "a\0b", "ä".repeat(128)])(
     "★ group %j is not written: its name is that of no subdirectory",
     async (name) => {
       const directory = temporaryDirectory()
@@ -57,6 +57,20 @@ describe("files of groups", () => {
       expect(readdirSync(out).sort()).toEqual(["eds", "good", "last"])
     }
   )
+
+  it("are written when they can be, also where the directory of the group could not be made", async () => {
+    const out = temporaryDirectory()
+    writeFileSync(join(out, "edge"), "not a directory")
+    await following(out, (store, errors) =>
+      Effect.gen(function* () {
+        yield* Effect.orDie(store.set("edge", { endpoints }))
+        yield* Effect.promise(() => eventually(() => expect(errors).toHaveLength(1)))
+        expect(errors[0]).toMatch(/edge.*\(group "edge" is not written yet\)$/)
+        rmSync(join(out, "edge"))
+        yield* Effect.promise(() => eventually(() => expect(existsSync(join(out, "edge/eds/a.json"))).toBe(true)))
+      })
+    )
+  })
 
   it("are written from one stream of changes, however many groups there are, and hold the last state of each", async () => {
     const out = temporaryDirectory()
