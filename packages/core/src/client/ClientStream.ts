@@ -90,6 +90,8 @@ export type Input =
       readonly error: ErrorDetail | undefined
       /** Whether an equal response was NACKed before, and this one has nothing new. */
       readonly isRepeat: boolean
+      /** Whether it has a resource that was not requested by name. */
+      readonly isWild: boolean
     }
   /** The server is alive: it sent a response of an unknown type, or was silent because it had nothing to send. */
   | { readonly _tag: "Responsive" }

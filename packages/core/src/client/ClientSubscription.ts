@@ -57,8 +57,9 @@ export interface ClientSubscription extends ResourceTimers {
    * - `Yes`: it has all that it wants of that version
    * - `UntilSubscribed`: it gave some up, and quotes it until it wants something that it does not have
    * - `No`: it lacks some, has fallen back from this server, or the wildcard is new
+   * - `NotYet`: the wildcard is new, and the last response may have crossed its request, which servers ignore then
    */
-  readonly quoting: "Yes" | "UntilSubscribed" | "No"
+  readonly quoting: "Yes" | "UntilSubscribed" | "No" | "NotYet"
 
   // The fields below belong to the present stream.
 
@@ -104,6 +105,8 @@ export interface Judged {
   readonly error: ErrorDetail | undefined
   /** Whether an equal response was NACKed before, and this one has nothing new. */
   readonly isRepeat: boolean
+  /** Whether it has a resource that was not requested by name: the wildcard brought it. */
+  readonly isWild: boolean
 }
 
 /**
@@ -409,10 +412,12 @@ export const receive = (
 ): ClientSubscription => {
   const { error } = response
   const version = error === undefined ? response.version : self.version
-  // A wildcard that was not requested yet is not in the response.
-  const isAll = error === undefined && !HashSet.has(self.fresh, "*")
-  const quoting = isAll ? "Yes" : self.quoting
-  const accepted = { ...self, version, quoting, ...holdBack(self, response, backoff, now) }
+  const accepted = {
+    ...self,
+    version,
+    quoting: quotingAfter(self, response),
+    ...holdBack(self, response, backoff, now)
+  }
   // No answer: an ACK without a nonce would be a new request, and its answer the next response, for ever.
   if (response.nonce === "") return accepted
   const { nonce } = response
@@ -425,6 +430,16 @@ export const receive = (
   const explicit = self.explicit && !isAmbiguous
   const ambiguous = isAmbiguous ? self.ambiguous - 1 : self.ambiguous
   return { ...accepted, nonce, answers: [answer], explicit, ambiguous }
+}
+
+const quotingAfter = (
+  { fresh, late, quoting }: ClientSubscription,
+  { error, isWild }: Judged
+): ClientSubscription["quoting"] => {
+  // A wildcard that was not requested yet is not in the response.
+  if (error !== undefined || HashSet.has(fresh, "*")) return quoting
+  // ★ One whose request crossed the response is not either. In doubt the answer asks once more.
+  return quoting === "No" && HashSet.has(late, "*") && !isWild ? "NotYet" : "Yes"
 }
 
 const holdBack = (

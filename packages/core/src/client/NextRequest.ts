@@ -92,7 +92,7 @@ const sendStateOfTheWorld = (
       request: {
         _tag: "StateOfTheWorld",
         typeUrl: self.typeUrl,
-        versionInfo: self.quoting === "No" ? "" : self.version,
+        versionInfo: self.quoting === "No" || self.quoting === "NotYet" ? "" : self.version,
         resourceNames,
         responseNonce: self.nonce,
         // ★ Only the error of the last response: an error is never sent twice.

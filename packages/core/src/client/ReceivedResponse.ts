@@ -92,7 +92,11 @@ export const receive = (draft: ClientDraft, key: string, response: ClientRespons
   Fallback.serverAnswers(draft, key, notices)
   markUndeclared(draft, key, typeUrl, validation)
   draft.outputs.push({ _tag: "Received", stream: key, typeUrl, nonce, version, validation, error })
-  draft.drive(key, { _tag: "Received", typeUrl, nonce, version, error, isRepeat })
+  const isOther = ({ name }: { readonly name: string }) => !HashSet.has(subscription.names, name)
+  // Asked for only where it matters: it may look at all names.
+  const isWild =
+    subscription.quoting === "No" && (validation.updated.some(isOther) || validation.unchanged.some(isOther))
+  draft.drive(key, { _tag: "Received", typeUrl, nonce, version, error, isRepeat, isWild })
   Fallback.resourcesCame(draft, key, typeUrl, validation)
 }
 

@@ -45,6 +45,8 @@ export interface Ledger {
   readonly isLess: boolean
   /** Whether a watch began after another one had ended, and no request was made since: what comes answers one from before. */
   readonly isAgain: boolean
+  /** Whether a later request of the stream is the first to ask for everything, and no response was accepted since. */
+  readonly isWidened: boolean
   /** What the last request asked for. */
   readonly asked: ReadonlySet<string>
   readonly connection: "none" | "connecting" | "open"
@@ -73,6 +75,7 @@ export const empty: Ledger = {
   covered: new Set(),
   isLess: false,
   isAgain: false,
+  isWidened: false,
   asked: new Set(),
   connection: "none",
   openedAt: 0,
@@ -115,6 +118,7 @@ export const key = (self: Ledger, last: number, now: number): string =>
     covered: Array.from(self.covered).sort().join(","),
     isLess: self.isLess,
     isAgain: self.isAgain,
+    isWidened: self.isWidened,
     asked: Array.from(self.asked).sort().join(","),
     connection: self.connection,
     openedAt: self.connection === "open" ? Math.min(now - self.openedAt, resourceTimeout) : 0,
@@ -271,11 +275,11 @@ export class Onlooker {
     { error, nonce, version }: Extract<Output, { readonly _tag: "Received" }>,
     told: ReadonlySet<number>
   ): void {
-    const { asked, isAgain, unanswered, watchers } = this.ledger
+    const { asked, isAgain, isWidened, unanswered, watchers } = this.ledger
     const watched = new Set(watchers.values())
-    // What nobody watches may be kept for a while, or not.
-    const isLess = isAgain || Array.from(asked).some((name) => !watched.has(name))
-    if (error === undefined) this.note({ accepted: version, covered: asked, isLess })
+    // What nobody watches may be kept for a while, or not. A response may have crossed the request for everything.
+    const isLess = isAgain || isWidened || Array.from(asked).some((name) => !watched.has(name))
+    if (error === undefined) this.note({ accepted: version, covered: asked, isLess, isWidened: false })
     this.note({
       nonce,
       unanswered: [...unanswered, { nonce, isRejected: error !== undefined, watchers: told, at: this.now }]
@@ -340,13 +344,13 @@ export class Onlooker {
     { resourceNames, versionInfo }: Extract<Request, { readonly _tag: "StateOfTheWorld" }>,
     wrong: (problem: string) => void
   ): void {
-    const { accepted, covered, isLess, watchers } = this.ledger
+    const { accepted, asked: before, covered, isAsked, isLess, isWidened, watchers } = this.ledger
     const isEverything = Array.from(watchers.values()).includes("*")
     const asked = new Set(resourceNames.length === 0 && isEverything ? ["*"] : resourceNames)
     const isAll = !isLess && Array.from(asked).every((name) => covered.has(name))
     if (versionInfo !== accepted && (isAll || versionInfo !== "")) wrong(`the version accepted last is ${accepted}`)
     if (versionInfo !== "" && isEverything && !covered.has("*")) wrong(`${accepted} is not the version of everything`)
-    this.note({ asked, isAgain: false })
+    this.note({ asked, isAgain: false, isWidened: isAsked && (isWidened || (asked.has("*") && !before.has("*"))) })
   }
 
   /** Every watcher was told what is held, and nothing else; none is waited for too long. */
