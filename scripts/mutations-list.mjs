@@ -11285,8 +11285,8 @@ const server = [
   {
     fault: "client, state of the world: what is not requested yet counts as part of an accepted version",
     file: "client/ClientSubscription.ts",
-    line: 'if (error !== undefined || HashSet.has(fresh, "*")) return quoting',
-    becomes: "if (error !== undefined) return quoting",
+    line: 'if (HashSet.has(fresh, "*")) return quoting',
+    becomes: "",
     by: "packages/core/test/client/traces.test.ts"
   },
   {
@@ -11909,6 +11909,14 @@ const server = [
     file: "client/ClientSubscription.ts",
     line: 'return quoting === "No" && HashSet',
     becomes: 'return quoting !== "Yes" && HashSet',
+    by: "packages/core/test/client/traces.test.ts"
+  },
+  {
+    fault:
+      "what is given up while a response crosses, and wanted again later, is asked for with a version that the server has sent it in",
+    file: "client/ClientSubscription.ts",
+    line: 'error !== undefined || quoting === "UntilSubscribed"',
+    becomes: "error !== undefined",
     by: "packages/core/test/client/traces.test.ts"
   }
 ]

@@ -436,8 +436,10 @@ const quotingAfter = (
   { fresh, late, quoting }: ClientSubscription,
   { error, isWild }: Judged
 ): ClientSubscription["quoting"] => {
+  // ★ The server may have made the response before it heard what was given up: then it counts that as sent.
+  if (error !== undefined || quoting === "UntilSubscribed") return quoting
   // A wildcard that was not requested yet is not in the response.
-  if (error !== undefined || HashSet.has(fresh, "*")) return quoting
+  if (HashSet.has(fresh, "*")) return quoting
   // ★ One whose request crossed the response is not either. In doubt the answer asks once more.
   return quoting === "No" && HashSet.has(late, "*") && !isWild ? "NotYet" : "Yes"
 }
