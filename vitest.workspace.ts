@@ -20,6 +20,7 @@ const alone = [
   "packages/transport-filesystem/test/ChangingFile.test.ts",
   "packages/transport-filesystem/test/EntryWatch.test.ts",
   "packages/transport-filesystem/test/Parts.test.ts",
+  "packages/transport-filesystem/test/PassingFault.test.ts",
   "packages/transport-filesystem/test/ReadingDefect.test.ts",
   "packages/transport-filesystem/test/ResourceDirectory.test.ts",
   "packages/transport-filesystem/test/ResponseDirectory.test.ts",

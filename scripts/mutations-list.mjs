@@ -11918,6 +11918,27 @@ const server = [
     line: 'error !== undefined || quoting === "UntilSubscribed"',
     becomes: "error !== undefined",
     by: "packages/core/test/client/traces.test.ts"
+  },
+  {
+    fault: "what could not be read for want of descriptors is not tried again",
+    file: "packages/transport-filesystem/src/internal/Retry.ts",
+    line: "if (isWaiting || !failing()) return Effect.void",
+    becomes: "return Effect.void",
+    by: "packages/transport-filesystem/test/PassingFault.test.ts"
+  },
+  {
+    fault: "a fault of the disk is tried again every second for ever",
+    file: "packages/transport-filesystem/src/internal/Retry.ts",
+    line: "pause = Math.min(2 * pause, longest)",
+    becomes: "pause = Math.min(pause, longest)",
+    by: "packages/transport-filesystem/test/PassingFault.test.ts"
+  },
+  {
+    fault: "files in a directory that may not be looked at count as removed",
+    file: "packages/transport-filesystem/src/internal/DirectoryListing.ts",
+    line: "          refuse(next, found.left)",
+    becomes: "          void next",
+    by: "packages/transport-filesystem/test/ResourceDirectory.test.ts"
   }
 ]
 

@@ -15,6 +15,7 @@ import * as Config from "effect/Config"
 import type { ConfigError } from "effect/ConfigError"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
@@ -27,7 +28,9 @@ import * as DirectoryWatch from "./internal/DirectoryWatch.js"
 import * as EntryWatch from "./internal/EntryWatch.js"
 import { FileClientStream, type Environment } from "./internal/FileClientStream.js"
 import { withDefaults, type ReadOptions } from "./internal/ReadOptions.js"
+import * as PathLookup from "./internal/PathLookup.js"
 import * as ResponsePlan from "./internal/ResponsePlan.js"
+import * as Retry from "./internal/Retry.js"
 import * as WatchedFile from "./internal/WatchedFile.js"
 import * as WayWatch from "./internal/WayWatch.js"
 
@@ -89,7 +92,10 @@ export const make = (options: Options = {}): Service => {
         const path = pathOf(server.address)
         if (path === undefined) return yield* fail("files are addressed as path:///directory or path:///file.json")
         if (server.credentials._tag === "Tls") return yield* fail("files have no TLS; leave the credentials out")
-        const source = yield* Effect.promise(() => ResponsePlan.sourceOf(path, options.format))
+        const source = yield* Effect.tryPromise({
+          try: () => ResponsePlan.sourceOf(path, options.format),
+          catch: (cause) => fail(PathLookup.unreadable(cause, true))
+        })
         if (source._tag === "File" && FileFormat.ofPath(path) === undefined) {
           return yield* fail(`its ending is none of ${FileFormat.extensions.join(", ")}`)
         }
@@ -226,10 +232,23 @@ const listing = (
       ),
       ({ close }) => Effect.sync(close)
     )
+    let isFailing = false
+    const retry = yield* Retry.make(() => isFailing, change.signal)
     const look = Effect.gen(function* () {
       // The directories on the path of any file in it are those that can replace the folder.
       yield* Effect.promise(() => WayWatch.follow(watch, `${folder}/any`))
-      onChange(yield* Effect.promise(() => ResponsePlan.filesIn(folder, source.format)))
+      const files = yield* Effect.either(
+        Effect.tryPromise({
+          try: () => ResponsePlan.filesIn(folder, source.format),
+          catch: (cause) => Retry.later(PathLookup.unreadable(cause, true))
+        })
+      )
+      const wasFailing = isFailing
+      isFailing = Either.isLeft(files)
+      if (Either.isRight(files)) onChange(files.right)
+      else if (!wasFailing) yield* Effect.logWarning(`${folder}: ${files.left}`)
+      if (wasFailing && !isFailing) yield* Effect.logInfo(`${folder}: read again`)
+      yield* retry
     })
     yield* look
     return yield* change.quiet.pipe(Effect.zipRight(look), Effect.forever)

@@ -11,7 +11,7 @@ import type { ResourceFileError } from "./ResourceFileError.js"
  *   file was never accepted. Sent once per error
  * - `Removed`: the file and its resources were removed
  * - `Missing`: the file is missing; its resources stay in force
- * - `Returned`: a missing file is back
+ * - `Returned`: a missing file or directory is back, or a directory that could not be read is read again
  *
  * @since 0.1.0
  */

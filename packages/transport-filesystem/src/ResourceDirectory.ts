@@ -5,7 +5,8 @@
  *
  * - A group begins with its first file. It is published once each of its files was accepted at least once: clients that
  *   receive a partial configuration delete the rest.
- * - A rejected file keeps its last accepted resources in force. So does an unreadable file or directory.
+ * - A rejected file keeps its last accepted resources in force. So does an unreadable file or directory. If it is
+ *   unreadable for want of descriptors, or for a fault of the disk, it is tried again, at least every 30 seconds.
  * - Removing a file removes its resources, down to an existing empty group.
  * - If a group's directory, or the whole directory, disappears with its content, everything stays in force until it
  *   returns: a volume may not be mounted. The same holds for an empty directory in its place. To remove resources for
@@ -37,6 +38,7 @@ import * as PathLookup from "./internal/PathLookup.js"
 import { inTurns } from "./internal/Pause.js"
 import type { ReadOptions } from "./internal/ReadOptions.js"
 import { withDefaults } from "./internal/ReadOptions.js"
+import * as Retry from "./internal/Retry.js"
 import * as WayWatch from "./internal/WayWatch.js"
 import * as ResourceIndex from "./internal/ResourceIndex.js"
 import { nameKeyOf } from "./internal/ResourceKey.js"
@@ -256,6 +258,14 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
     const known = new Map<string, string>()
     const missing = new Set<string>()
     const rejected = new Map<string, ResourceFile.ResourceFileError>()
+    /** Files and directories that may be read later without a change. */
+    const failing = new Set<string>()
+    const retry = yield* Retry.make(
+      () => failing.size > 0,
+      () => {
+        for (const each of failing) tell(each)
+      }
+    )
     let identity = ""
     let ways: WayWatch.Ways = new Map()
 
@@ -309,7 +319,11 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
         missing.add(directory)
         events.push({ _tag: "Missing", path: directory })
       }
-      for (const directory of rejected.keys()) if (!listing.unreadable.has(directory)) rejected.delete(directory)
+      for (const directory of rejected.keys()) {
+        if (listing.unreadable.has(directory)) continue
+        rejected.delete(directory)
+        if (listing.content.has(directory)) events.push({ _tag: "Returned", path: directory })
+      }
       for (const [directory, detail] of listing.unreadable) {
         if (rejected.get(directory)?.detail === detail) continue
         const error = rejection(directory, "Unreadable", detail)
@@ -338,6 +352,8 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
       Effect.gen(function* () {
         const before = seen.get(file)
         const found = yield* Effect.promise(() => FileContent.read(file, maxFileBytes, before?.signature))
+        if (found._tag === "Refused" && found.isPassing) failing.add(file)
+        else failing.delete(file)
         // Its group waits for it: without its resources, they would be deleted at the clients.
         const later = (): "Unread" | undefined => {
           if (before !== undefined) return undefined
@@ -360,7 +376,9 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
             return Either.left(rejection(file, "Unreadable", "a link that leads nowhere; correct or remove it"))
           case "Refused":
             seen.set(file, { group, hash: "", signature: undefined })
-            return Either.left(rejection(file, found.reason, found.detail))
+            return Either.left(
+              rejection(file, found.reason, found.isPassing ? Retry.later(found.detail) : found.detail)
+            )
           case "Read": {
             seen.set(file, { group, hash: found.hash, signature: found.signature })
             if (before?.hash === found.hash) return undefined
@@ -457,7 +475,10 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
 
     /** A failed check must not be the last one. */
     const guarded = (look: Effect.Effect<void>): Effect.Effect<void> =>
-      Effect.catchAllDefect(look, (defect) => rejectAll(defectOf(path, defect)))
+      Effect.zipRight(
+        Effect.catchAllDefect(look, (defect) => rejectAll(defectOf(path, defect))),
+        retry
+      )
 
     const lookAtAll = Effect.gen(function* () {
       const listing = yield* list
@@ -470,6 +491,8 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
       ways = listing.ways
       const gone = unavailable(listing)
       const events = directoryEvents(listing, gone)
+      for (const each of failing) if (!listing.files.has(each)) failing.delete(each)
+      for (const each of listing.passing) failing.add(each)
       const changes = new Map<string, GroupChanges>()
       for (const [file, { group }] of seen) {
         if (listing.files.has(file) || isBelow(file, gone) || isBelow(file, listing.unreadable)) continue

@@ -7,7 +7,8 @@
  * into place, an editor's temporary file, and a replaced link (`..data`, as Kubernetes mounts a ConfigMap). Unchanged
  * content changes nothing.
  *
- * When the file is rejected or removed, its last accepted content stays in force.
+ * When the file is rejected or removed, its last accepted content stays in force. If it cannot be read for want of
+ * descriptors, or for a fault of the disk, it is tried again, at least every 30 seconds.
  *
  * @since 0.1.0
  */

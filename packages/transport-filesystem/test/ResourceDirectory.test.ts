@@ -392,6 +392,13 @@ describe("a directory of resources", () => {
       directory.mode("edge", 0o700)
       directory.write("edge/a.yaml", cluster("a3"))
       yield* source.holds("edge", "a3", "b", "c")
+
+      // It can be listed, and nothing in it can be opened: `deep` is not gone.
+      directory.mode("edge", 0o600)
+      directory.write("gateway/d.yaml", cluster("d"))
+      yield* source.holds("gateway", "d")
+      expect(source.groups["edge"]).toEqual(["a3", "b", "c"])
+      directory.mode("edge", 0o700)
     })
   )
 

@@ -1,9 +1,12 @@
 /** The files of a directory of groups, and its unreadable directories. */
+import * as Either from "effect/Either"
+import * as Option from "effect/Option"
 import type { BigIntStats } from "node:fs"
 import { lstat, readdir, stat } from "node:fs/promises"
 import { basename, join } from "node:path"
 import * as FileFormat from "../FileFormat.js"
 import * as PathLookup from "./PathLookup.js"
+import * as Retry from "./Retry.js"
 import * as WayWatch from "./WayWatch.js"
 
 export interface ListedFile {
@@ -19,6 +22,8 @@ export interface DirectoryListing {
   readonly directories: ReadonlyMap<string, { readonly identity: string; readonly isEmpty: boolean }>
   /** Unreadable directories, with the reason. Files below them are not listed. */
   readonly unreadable: ReadonlyMap<string, string>
+  /** Those among them that may be read later without a change. */
+  readonly passing: ReadonlySet<string>
   /** Directories whose changes may change the listing. */
   readonly content: ReadonlySet<string>
   /** These, and the directories whose changes may redirect the root path. */
@@ -38,13 +43,9 @@ export class TooManyFiles extends Error {}
 /** Hidden files and directories are ignored (`..data`, temporary files of editors and of this package). */
 const isVisible = (name: string): boolean => !name.startsWith(".")
 
-const statOf = async (path: string): Promise<BigIntStats | undefined> => {
-  try {
-    return await stat(path, { bigint: true })
-  } catch {
-    return undefined
-  }
-}
+/** The reason if there is none. */
+const statOf = (path: string): Promise<Either.Either<BigIntStats, unknown>> =>
+  stat(path, { bigint: true }).then(Either.right, Either.left)
 
 /**
  * The changed files among changed paths, if only the content of known files changed: then no listing is needed.
@@ -61,7 +62,7 @@ export const changedFiles = async (
   for (const path of paths) {
     const group = known.groupOf(path)
     if (group !== undefined) {
-      const stats = await statOf(path)
+      const stats = Option.getOrUndefined(Either.getRight(await statOf(path)))
       if (stats?.isFile() !== true) return undefined
       files.set(path, { group, stats })
       continue
@@ -94,6 +95,7 @@ export const read = async (options: {
   const files = new Map<string, ListedFile>()
   const directories = new Map<string, { readonly identity: string; readonly isEmpty: boolean }>()
   const unreadable = new Map<string, string>()
+  const passing = new Set<string>()
   const content = new Set<string>()
   const watched = new Set<string>()
   let entries = 0
@@ -102,6 +104,14 @@ export const read = async (options: {
     watched.add(directory)
     if (isContent) content.add(directory)
     return options.watch(directory, identity, isContent)
+  }
+
+  const refuse = (directory: string, cause: unknown): void => {
+    if (PathLookup.isMissing(cause)) return
+    const detail = PathLookup.unreadable(cause, true)
+    const isPassing = PathLookup.isPassing(cause)
+    if (isPassing) passing.add(directory)
+    unreadable.set(directory, isPassing ? Retry.later(detail) : detail)
   }
 
   /**
@@ -123,8 +133,7 @@ export const read = async (options: {
         .map(({ name }) => name)
       links = found.filter((entry) => entry.isSymbolicLink()).map(({ name }) => name)
     } catch (cause) {
-      if (!PathLookup.isMissing(cause)) unreadable.set(path, PathLookup.unreadable(cause, true))
-      return
+      return refuse(path, cause)
     }
     entries += names.length
     if (entries > maxFiles)
@@ -139,11 +148,14 @@ export const read = async (options: {
       const stats = await Promise.all(some.map((name) => statOf(join(path, name))))
       for (const [index, name] of some.entries()) {
         const next = join(path, name)
-        const found = stats[index]
-        if (found?.isDirectory() === true) {
+        const found = stats[index] ?? Either.left(undefined)
+        if (Either.isRight(found) && found.right.isDirectory()) {
           if (depth < maxDepth) await visit(next, group ?? name, depth + 1, depth === 0 ? new Set([identity]) : visited)
         } else if (FileFormat.ofPath(name) !== undefined) {
-          files.set(next, { group: group ?? rootGroup, stats: found })
+          files.set(next, { group: group ?? rootGroup, stats: Option.getOrUndefined(Either.getRight(found)) })
+        } else if (Either.isLeft(found) && PathLookup.codeOf(found.left) !== "ELOOP") {
+          // It may be a directory, whose files would count as removed.
+          refuse(next, found.left)
         }
       }
     }
@@ -151,5 +163,5 @@ export const read = async (options: {
 
   const ways = await WayWatch.add(root, (directory, { identity }) => watch(directory, identity, false))
   await visit(root, undefined, 0, new Set())
-  return { files, directories, unreadable, content, watched, ways }
+  return { files, directories, unreadable, passing, content, watched, ways }
 }

@@ -30,12 +30,19 @@ export type FileContent =
   | { readonly _tag: "Missing" }
   /** The file was written to while it was read. */
   | { readonly _tag: "Changing" }
-  | { readonly _tag: "Refused"; readonly reason: "Unreadable" | "TooLarge"; readonly detail: string }
+  | {
+      readonly _tag: "Refused"
+      readonly reason: "Unreadable" | "TooLarge"
+      readonly detail: string
+      /** Whether it may be read later without a change of it. */
+      readonly isPassing: boolean
+    }
 
-const refused = (reason: "Unreadable" | "TooLarge", detail: string): FileContent => ({
+const refused = (reason: "Unreadable" | "TooLarge", detail: string, isPassing = false): FileContent => ({
   _tag: "Refused",
   reason,
-  detail
+  detail,
+  isPassing
 })
 
 /** Bytes that are read and hashed at a time; others run in between. */
@@ -73,6 +80,7 @@ export const read = async (path: string, maxBytes: number, known?: Signature): P
       await file.close()
     }
   } catch (cause) {
-    return PathLookup.isMissing(cause) ? { _tag: "Missing" } : refused("Unreadable", PathLookup.unreadable(cause))
+    if (PathLookup.isMissing(cause)) return { _tag: "Missing" }
+    return refused("Unreadable", PathLookup.unreadable(cause), PathLookup.isPassing(cause))
   }
 }

@@ -47,7 +47,7 @@ const lineOf = (event: FileEvent, wasRejected: boolean): Effect.Effect<void> | u
     case "Missing":
       return Effect.logWarning(oneLine(`${event.path}: not there; its last state stays in force until it returns`))
     case "Returned":
-      return Effect.logInfo(oneLine(`${event.path}: there again`))
+      return Effect.logInfo(oneLine(`${event.path}: ${wasRejected ? "read" : "there"} again`))
   }
 }
 
@@ -79,8 +79,6 @@ export const make: Effect.Effect<FileLog, never, Scope.Scope> = Effect.gen(funct
           }
           yield* PubSub.publish(hub, event)
         }
-        // There is no event for a directory that becomes readable again.
-        if (rejected === 0) rejectedPaths.clear()
         if (lines > maxLines) {
           yield* Effect.logWarning(`${lines - maxLines} more lines about files were left out; see the status`)
         }

@@ -13,6 +13,23 @@ export const codeOf = (cause: unknown): string => {
 /** Whether an error means that nothing is at the path. */
 export const isMissing = (cause: unknown): boolean => ["ENOENT", "ENOTDIR"].includes(codeOf(cause))
 
+/** Faults that end without a change of the file or of a directory on its way. */
+const passing: ReadonlySet<string> = new Set([
+  "EMFILE",
+  "ENFILE",
+  "ENOMEM",
+  "EIO",
+  "EREMOTEIO",
+  "EAGAIN",
+  "EBUSY",
+  "ENOTCONN",
+  "ESTALE",
+  "ETIMEDOUT"
+])
+
+/** Whether no event tells that the file or directory can be read again: it has to be tried. */
+export const isPassing = (cause: unknown): boolean => passing.has(codeOf(cause))
+
 /** Why a file or directory cannot be read, and what to do. */
 export const unreadable = (cause: unknown, isDirectory = false): string => {
   const what = isDirectory ? "directory" : "file"

@@ -4,6 +4,7 @@ import { readdir, stat } from "node:fs/promises"
 import { join } from "node:path"
 import * as FileFormat from "../FileFormat.js"
 import * as ResponseDirectory from "../ResponseDirectory.js"
+import * as PathLookup from "./PathLookup.js"
 
 /** The server address of a client, resolved. */
 export type Source =
@@ -49,16 +50,18 @@ export const filesFor = (
     }))
 }
 
+/** Rejects if the folder may be listed later without a change. */
 const listing = async (folder: string): Promise<ReadonlyArray<string>> => {
   try {
     return (await readdir(folder)).filter((name) => !name.startsWith(".")).sort()
-  } catch {
+  } catch (cause) {
+    if (PathLookup.isPassing(cause)) throw cause
     // Missing or unreadable: there are no files, and the watch continues.
     return []
   }
 }
 
-/** The sorted paths of a format's files in a folder. */
+/** The sorted paths of a format's files in a folder. Rejects if it may be listed later without a change. */
 export const filesIn = async (folder: string, format: FileFormat.FileFormat): Promise<ReadonlyArray<string>> =>
   (await listing(folder)).filter((name) => FileFormat.ofPath(name) === format).map((name) => join(folder, name))
 
@@ -76,7 +79,7 @@ const formatIn = async (directory: string): Promise<FileFormat.FileFormat | unde
   return undefined
 }
 
-/** Resolves a path: a file if it has a known extension and is no directory. */
+/** Resolves a path: a file if it has a known extension and is no directory. Rejects if it may be read later. */
 export const sourceOf = async (path: string, given: FileFormat.FileFormat | undefined): Promise<Source> => {
   const isDirectory = await stat(path).then(
     (found) => found.isDirectory(),

@@ -13,6 +13,7 @@ import * as FileContent from "./FileContent.js"
 import * as FileLog from "./FileLog.js"
 import * as Latest from "./Latest.js"
 import { type ReadOptions, withDefaults } from "./ReadOptions.js"
+import * as Retry from "./Retry.js"
 import * as WayWatch from "./WayWatch.js"
 
 export const make = (
@@ -35,6 +36,8 @@ export const make = (
     let acceptedHash = ""
     let error: ResourceFile.ResourceFileError | undefined
     let isMissing = false
+    let isFailing = false
+    const retry = yield* Retry.make(() => isFailing, change.signal)
 
     const refusal = (reason: "Unreadable" | "TooLarge", detail: string) =>
       new ResourceFile.ResourceFileError({ reason, file: path, line: undefined, column: undefined, path: "", detail })
@@ -57,7 +60,7 @@ export const make = (
             return []
           case "Refused":
             seen = undefined
-            return reject(refusal(content.reason, content.detail))
+            return reject(refusal(content.reason, isFailing ? Retry.later(content.detail) : content.detail))
           case "Read": {
             const isKnown = seen?.hash === content.hash
             seen = content
@@ -81,6 +84,7 @@ export const make = (
       const content = yield* Effect.promise(() => FileContent.read(path, maxFileBytes, seen?.signature))
       const wasMissing = isMissing
       isMissing = content._tag === "Missing"
+      isFailing = content._tag === "Refused" && content.isPassing
       const presence: ReadonlyArray<FileEvent> =
         wasMissing === isMissing ? [] : [{ _tag: isMissing ? "Missing" : "Returned", path }]
       const events = yield* Effect.catchAllDefect(take(content), (defect) =>
@@ -90,6 +94,7 @@ export const make = (
         })
       )
       yield* log.tell([...presence, ...events], error === undefined ? 0 : 1)
+      yield* retry
     })
 
     yield* look
