@@ -11939,6 +11939,13 @@ const server = [
     line: "          refuse(next, found.left)",
     becomes: "          void next",
     by: "packages/transport-filesystem/test/ResourceDirectory.test.ts"
+  },
+  {
+    fault: "slow readers of the admin port keep probes from their answers",
+    file: "packages/admin/src/internal/Answers.ts",
+    line: '          return Effect.succeed(text(200, "ok"))',
+    becomes: '          return counted(Effect.succeed(text(200, "ok")))',
+    by: "packages/admin/test/AdminServer.test.ts"
   }
 ]
 

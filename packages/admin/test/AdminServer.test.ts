@@ -420,24 +420,40 @@ describe("AdminServer", () => {
     Effect.gen(function* () {
       const entered = yield* Deferred.make<void>()
       const release = yield* Deferred.make<void>()
-      const notReady = Deferred.succeed(entered, undefined).pipe(
-        Effect.zipRight(Deferred.await(release)),
-        Effect.as([])
-      )
-      const { get } = yield* serve({ maxRequests: 1, notReady })
-      const first = yield* Effect.fork(get("/readyz"))
+      const details = Deferred.succeed(entered, undefined).pipe(Effect.zipRight(Deferred.await(release)), Effect.as({}))
+      const { get } = yield* serve({ maxRequests: 1, details })
+      const first = yield* Effect.fork(get("/status"))
       yield* Deferred.await(entered)
-      expect(yield* get("/readyz")).toMatchObject({ status: 503, body: "1 requests are being answered, the limit\n" })
+      for (const path of ["/status", "/config_dump", "/metrics"]) {
+        expect(yield* get(path)).toMatchObject({ status: 503, body: "1 requests are being answered, the limit\n" })
+      }
+      // Probes get through, and are not counted.
+      expect(yield* Effect.forEach(["/healthz", "/readyz", "/nothing"], (path) => get(path))).toMatchObject([
+        { status: 200, body: "ok\n" },
+        { status: 200, body: "ready\n" },
+        { status: 404 }
+      ])
       yield* Deferred.succeed(release, undefined)
       expect((yield* Fiber.join(first)).status).toBe(200)
-      expect((yield* get("/readyz")).status).toBe(200)
+      expect((yield* get("/status")).status).toBe(200)
+    }).pipe(Effect.provide(environment))
+  )
+
+  it.scopedLive("answers other requests while a probe waits", () =>
+    Effect.gen(function* () {
+      const entered = yield* Deferred.make<void>()
+      const notReady = Effect.zipRight(Deferred.succeed(entered, undefined), Effect.never)
+      const { get } = yield* serve({ maxRequests: 1, notReady, shutdownGrace: 1 })
+      yield* Effect.forkScoped(get("/readyz"))
+      yield* Deferred.await(entered)
+      expect((yield* get("/config_dump")).status).toBe(200)
     }).pipe(Effect.provide(environment))
   )
 
   it.effect("a request that is interrupted wherever it lets others run counts no more", () =>
     Effect.gen(function* () {
       const respond = yield* Answers.make({ maxRequests: 1 })
-      const ask = Effect.scoped(respond({ method: "GET", url: "/healthz" }))
+      const ask = Effect.scoped(respond({ method: "GET", url: "/config_dump" }))
       for (const place of AutoYield.places) {
         yield* Fiber.interrupt(yield* AutoYield.fork(ask, place))
         expect([place, (yield* ask).status]).toEqual([place, 200])
@@ -453,10 +469,10 @@ describe("AdminServer", () => {
       for (const idleTimeout of [30_000, 1_000]) {
         const { get, open } = yield* serve({ maxRequests: 1, idleTimeout })
         const abort = yield* open("/config_dump")
-        expect((yield* get("/healthz")).status).toBe(503)
+        expect((yield* get("/metrics")).status).toBe(503)
         // The first leaves, the second stays and reads nothing.
         if (idleTimeout > 1_000) abort()
-        yield* until("health", get("/healthz"), ({ status }) => status === 200)
+        yield* until("metrics", get("/metrics"), ({ status }) => status === 200)
         abort()
       }
     }).pipe(Effect.provide(environment))

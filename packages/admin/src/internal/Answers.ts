@@ -29,7 +29,10 @@ export interface Options {
   readonly notReady?: Effect.Effect<ReadonlyArray<string>> | undefined
   /** Further members of `/status`, written as JSON. Default: none. */
   readonly details?: Effect.Effect<Readonly<Record<string, unknown>>> | undefined
-  /** The most answers written at a time; further requests are refused with 503. Default 16. */
+  /**
+   * The most answers of `/metrics`, `/status` and `/config_dump` written at a time; further requests of them are refused
+   * with 503. Probes and other short answers do not count. Default 16.
+   */
   readonly maxRequests?: number | undefined
 }
 
@@ -126,7 +129,7 @@ export const make = (
     const { details = Effect.succeed({}), maxRequests = 16, notReady = Effect.succeed([]) } = options
     let requests = 0
 
-    /** Counts a request until its scope closes; `false`: there are too many. */
+    /** Counts an answer until its scope closes; `false`: there are too many. */
     const begin = Effect.acquireRelease(
       Effect.sync(() => {
         if (requests >= maxRequests) return false
@@ -181,7 +184,13 @@ export const make = (
         return json(parts())
       })
 
-    const answer = (path: string, query: URLSearchParams): Effect.Effect<Answer> => {
+    /** ★ Only long answers are counted: whoever reads them slowly must not make probes fail. */
+    const counted = (answer: Effect.Effect<Answer>): Effect.Effect<Answer, never, Scope.Scope> =>
+      Effect.flatMap(begin, (hasBegun) =>
+        hasBegun ? answer : Effect.succeed(text(503, `${maxRequests} requests are being answered, the limit`))
+      )
+
+    const answer = (path: string, query: URLSearchParams): Effect.Effect<Answer, never, Scope.Scope> => {
       const valueOf = (name: string): string | undefined => query.get(name) ?? undefined
       switch (path) {
         case "/healthz":
@@ -193,16 +202,18 @@ export const make = (
             )
           )
         case "/metrics":
-          return Effect.map(Metric.snapshot, (pairs) => ({
-            status: 200,
-            headers: { "content-type": PrometheusText.contentType },
-            body: PrometheusText.format(pairs)
-          }))
+          return counted(
+            Effect.map(Metric.snapshot, (pairs) => ({
+              status: 200,
+              headers: { "content-type": PrometheusText.contentType },
+              body: PrometheusText.format(pairs)
+            }))
+          )
         case "/status":
-          return status(valueOf("group"), valueOf("format") ?? "json")
+          return counted(status(valueOf("group"), valueOf("format") ?? "json"))
         case "/config_dump": {
           const filter = { group: valueOf("group"), type: valueOf("type"), name: valueOf("name") }
-          return Effect.sync(() => json(ConfigDump.dump(store, filter)))
+          return counted(Effect.sync(() => json(ConfigDump.dump(store, filter))))
         }
         default:
           return Effect.succeed(text(404, `${path.slice(0, longest)} is not served; these are: ${paths.join(", ")}`))
@@ -215,7 +226,6 @@ export const make = (
           const refusal = text(405, `the admin port is read with GET, not with ${method}`)
           return { ...refusal, headers: { ...refusal.headers, allow: "GET, HEAD" } }
         }
-        if (!(yield* begin)) return text(503, `${maxRequests} requests are being answered, the limit`)
         const mark = url.indexOf("?")
         const query = new URLSearchParams(mark < 0 ? "" : url.slice(mark + 1))
         return yield* answer(mark < 0 ? url : url.slice(0, mark), query)
