@@ -11946,6 +11946,27 @@ const server = [
     line: '          return Effect.succeed(text(200, "ok"))',
     becomes: '          return counted(Effect.succeed(text(200, "ok")))',
     by: "packages/admin/test/AdminServer.test.ts"
+  },
+  {
+    fault: "a store in a folder that is missing does not say so",
+    file: "packages/store-sql/src/Sqlite.ts",
+    line: 'return kind === "Missing" ? `there is no folder ${folder}; make it` : undefined',
+    becomes: "return undefined",
+    by: "packages/store-sql/test/faults.test.ts"
+  },
+  {
+    fault: "a store asks its database without a pause",
+    file: "packages/store-sql/src/SqlStore.ts",
+    line: 'if (Duration.toMillis(options.interval ?? "1 second") < 1) {',
+    becomes: 'if (Duration.toMillis(options.interval ?? "1 second") < 0) {',
+    by: "packages/store-sql/test/faults.test.ts"
+  },
+  {
+    fault: "NaN is taken for a limit",
+    file: "packages/transport/src/BadOption.ts",
+    line: "if (value !== undefined && !(value >= least[option]))",
+    becomes: "if (value !== undefined && value < least[option])",
+    by: "packages/store-sql/test/faults.test.ts"
   }
 ]
 

@@ -13,11 +13,12 @@ import * as Data from "effect/Data"
  * - `LaterSchema`: a later version of this package made its tables
  * - `NoDriver`: no driver for SQLite works here
  * - `BadUrl`: the URL names no database
+ * - `BadOption`: an option has a number that it cannot have
  *
  * @since 0.1.0
  */
 export class OpenError extends Data.TaggedError("OpenError")<{
-  readonly reason: "Unreachable" | "Damaged" | "LaterSchema" | "NoDriver" | "BadUrl"
+  readonly reason: "Unreachable" | "Damaged" | "LaterSchema" | "NoDriver" | "BadUrl" | "BadOption"
   /** The database, without secrets. */
   readonly database: string
   /** What is wrong and what to do. */

@@ -4,6 +4,7 @@
  *
  * @since 0.1.0
  */
+import * as BadOption from "@effect-xds/transport/BadOption"
 import * as Reactivity from "@effect/experimental/Reactivity"
 import * as PgClient from "@effect/sql-pg/PgClient"
 import * as Deferred from "effect/Deferred"
@@ -62,6 +63,10 @@ export const make = (options: Options): Effect.Effect<Database, OpenError, Scope
     if (name === undefined) {
       const detail = "write postgres://user:password@host:port/database"
       return yield* Effect.fail(new OpenError({ reason: "BadUrl", database: "(not shown)", detail }))
+    }
+    const wrong = BadOption.find(options, { maxConnections: 1 })
+    if (wrong !== undefined) {
+      return yield* Effect.fail(new OpenError({ reason: "BadOption", database: name, detail: wrong.message }))
     }
     const ssl = options.ssl === undefined ? {} : { ssl: options.ssl }
     const config = { connectionString: url, keepAlive: true, application_name: "effect-xds", ...ssl, ...limits }

@@ -15,6 +15,7 @@ import * as Snapshot from "@effect-xds/server/Snapshot"
 import * as SnapshotStore from "@effect-xds/server/SnapshotStore"
 import * as StoreError from "@effect-xds/server/StoreError"
 import * as Validator from "@effect-xds/server/Validator"
+import * as BadOption from "@effect-xds/transport/BadOption"
 import * as EventLoop from "@effect-xds/transport/EventLoop"
 import { SqlError } from "@effect/sql/SqlError"
 import * as Clock from "effect/Clock"
@@ -62,9 +63,9 @@ export interface Options extends SnapshotStore.Options {
   readonly openTimeout?: Duration.DurationInput | undefined
   /** How long a write tries to reach the database, before it fails with `StoreUnavailable`. Default: 5 seconds. */
   readonly writeTimeout?: Duration.DurationInput | undefined
-  /** How often the database is looked at without being told. Default: 1 second. */
+  /** How often the database is looked at without being told; 1 ms or more. Default: 1 second. */
   readonly interval?: Duration.DurationInput | undefined
-  /** The most writes that wait. Default: 10 000. */
+  /** The most writes that wait; 1 or more. Default: 10 000. */
   readonly maxWaiting?: number | undefined
   /** The changes of each group that its history keeps at least. Default: 1 000. */
   readonly history?: number | undefined
@@ -183,6 +184,14 @@ const insisting =
           : Effect.as(Effect.sleep(100), true).pipe(Effect.zipRight(Effect.map(Monotonic.now, (now) => now < until)))
     })
 
+/** What is wrong with the options; `undefined`: nothing. */
+const wrongOption = (options: Options): string | undefined => {
+  if (Duration.toMillis(options.interval ?? "1 second") < 1) {
+    return "interval must be 1 ms or more: the database is looked at as often"
+  }
+  return BadOption.find(options, { maxWaiting: 1, history: 0, maxGroups: 0, maxResourcesPerGroup: 0 })?.message
+}
+
 /** Milliseconds in which the right to write is given back. */
 const givingBack = 2_000
 
@@ -193,6 +202,10 @@ const givingBack = 2_000
  */
 export const make = (database: Database, options: Options = {}): Effect.Effect<Service, OpenError, Scope.Scope> =>
   Effect.gen(function* () {
+    const wrong = wrongOption(options)
+    if (wrong !== undefined) {
+      return yield* Effect.fail(new OpenError({ reason: "BadOption", database: database.name, detail: wrong }))
+    }
     const loop = yield* EventLoop.guarded
     const held = yield* HeldGroups.make
     const validation = Validator.optionsOf(options.validate)

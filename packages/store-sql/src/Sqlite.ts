@@ -59,12 +59,38 @@ const codes: Readonly<Record<number, string>> = {
   26: "SQLITE_NOTADB"
 }
 
+/** The number of an error without a name: `node:sqlite` has it as a property, libsql only in the words that it cannot open. */
+const numberOf = (cause: Error): number | undefined => {
+  if ("errcode" in cause && typeof cause.errcode === "number") return cause.errcode
+  const number = /^ConnectionFailed\(.*: (\d+)"\)$/s.exec(cause.message)?.[1]
+  return number === undefined ? undefined : Number(number)
+}
+
 const errorOf = (cause: unknown): SqlError => {
-  if (cause instanceof Error && "errcode" in cause && typeof cause.errcode === "number") {
-    const code = codes[cause.errcode & 0xff]
+  if (cause instanceof Error) {
+    const code = codes[(numberOf(cause) ?? 0) & 0xff]
     if (code !== undefined) return new SqlError({ cause: Object.assign(new Error(cause.message), { code }) })
   }
   return new SqlError({ cause })
+}
+
+/** `undefined`: it cannot be seen. */
+const kindOf = (path: string): "Folder" | "Other" | "Missing" | undefined => {
+  try {
+    return statSync(path).isDirectory() ? "Folder" : "Other"
+  } catch (cause) {
+    const isMissing = cause instanceof Error && "code" in cause && (cause.code === "ENOENT" || cause.code === "ENOTDIR")
+    return isMissing ? "Missing" : undefined
+  }
+}
+
+/** What is wrong with the place of a file that cannot be opened, which no driver says; `undefined`: nothing that is seen. */
+const wrongPlace = (file: string): string | undefined => {
+  if (kindOf(file) === "Folder") return "it is a folder; name a file in it"
+  const folder = dirname(file)
+  const kind = kindOf(folder)
+  if (kind === "Other") return `${folder} is no folder; name a file in one`
+  return kind === "Missing" ? `there is no folder ${folder}; make it` : undefined
 }
 
 /** What tells a file from another one of its name; `undefined`: it is not there, or cannot be seen. */
@@ -125,7 +151,8 @@ export const make = (options: Options): Effect.Effect<Database, OpenError, Scope
       }),
       Effect.mapError((error) => {
         const { detail, kind } = troubleOf(error)
-        return new OpenError({ reason: kind === "Damaged" ? "Damaged" : "Unreachable", database: name, detail })
+        if (kind === "Damaged") return new OpenError({ reason: "Damaged", database: name, detail })
+        return new OpenError({ reason: "Unreachable", database: name, detail: wrongPlace(file) ?? detail })
       })
     )
     const all = (sql: string, params: ReadonlyArray<unknown>) =>

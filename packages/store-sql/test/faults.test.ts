@@ -3,6 +3,7 @@ import * as Resource from "@effect-xds/core/resource/Resource"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as Steps from "@effect-xds/core/Steps"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as Postgres from "@effect-xds/store-sql/Postgres"
 import * as Sqlite from "@effect-xds/store-sql/Sqlite"
 import * as SqliteDriver from "@effect-xds/store-sql/SqliteDriver"
 import * as SqlStore from "@effect-xds/store-sql/SqlStore"
@@ -12,9 +13,19 @@ import { describe, expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Logger from "effect/Logger"
+import * as Redacted from "effect/Redacted"
 import { spawn } from "node:child_process"
 import { hash } from "node:crypto"
-import { copyFileSync, openSync, readFileSync, renameSync, statSync, writeFileSync, writeSync } from "node:fs"
+import {
+  copyFileSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+  writeSync
+} from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { ByteWriter } from "../src/internal/ByteWriter.js"
@@ -437,10 +448,69 @@ describe("files that are no store", () => {
 
   live("a folder that is not there", () =>
     Effect.gen(function* () {
-      const file = join(yield* folder, "no", "store.db")
-      const error = yield* failing(opened(Sqlite.make({ file })))
-      expect(error.reason).toBe("Unreachable")
-      expect(error.message).toContain(`the store sqlite:${file} cannot be opened: `)
+      const place = yield* folder
+      const said = (file: string) =>
+        Effect.gen(function* () {
+          const error = yield* failing(opened(Sqlite.make({ file, driver: yield* driver })))
+          expect(error.reason).toBe("Unreachable")
+          const start = `the store sqlite:${file} cannot be opened: `
+          expect(error.message.slice(0, start.length)).toBe(start)
+          return error.message.slice(start.length)
+        })
+      expect(yield* said(join(place, "no", "such", "store.db"))).toBe(
+        `there is no folder ${join(place, "no", "such")}; make it`
+      )
+      expect(yield* said(place)).toBe("it is a folder; name a file in it")
+      writeFileSync(join(place, "file"), "")
+      expect(yield* said(join(place, "file", "store.db"))).toBe(
+        `${join(place, "file")} is no folder; name a file in one`
+      )
+    })
+  )
+
+  live("a file that cannot be opened, whatever the driver says of it", () =>
+    Effect.gen(function* () {
+      const file = join(yield* folder, "store.db")
+      symlinkSync("store.db", file)
+      const error = yield* failing(opened(Sqlite.make({ file, driver: yield* driver })))
+      expect(error.message).toContain("; see that the folder exists, and that this process may write it")
+    })
+  )
+})
+
+describe("numbers that are no limits", () => {
+  live("are refused, with words", () =>
+    Effect.gen(function* () {
+      const database = yield* Sqlite.make({ file: join(yield* folder, "store.db"), driver: yield* driver })
+      const said = (options: SqlStore.Options) =>
+        Effect.map(failing(SqlStore.make(database, options)), ({ message, reason }) => {
+          expect(reason).toBe("BadOption")
+          return message.slice(message.indexOf("opened: ") + "opened: ".length)
+        })
+      // Without a pause the database would be asked all the time.
+      for (const interval of [0, -1, NaN, "0 seconds", "900 micros"] as const) {
+        expect(yield* said({ interval })).toBe("interval must be 1 ms or more: the database is looked at as often")
+      }
+      expect(yield* said({ maxWaiting: NaN })).toBe("maxWaiting must be 1 or more, not NaN")
+      expect(yield* said({ maxWaiting: 0 })).toBe("maxWaiting must be 1 or more, not 0")
+      expect(yield* said({ history: -1 })).toBe("history must be 0 or more, not -1")
+      expect(yield* said({ maxGroups: NaN })).toBe("maxGroups must be 0 or more, not NaN")
+      expect(yield* said({ maxResourcesPerGroup: -5 })).toBe("maxResourcesPerGroup must be 0 or more, not -5")
+      const url = Redacted.make("postgres://a:secret@127.0.0.1:1/d")
+      const error = yield* failing(Postgres.make({ url, maxConnections: NaN }))
+      expect(error.message).toBe(
+        "the store postgres://127.0.0.1:1/d cannot be opened: maxConnections must be 1 or more, not NaN"
+      )
+    })
+  )
+
+  live("are none that say that there is no limit", () =>
+    Effect.gen(function* () {
+      const database = yield* Sqlite.make({ file: join(yield* folder, "store.db"), driver: yield* driver })
+      const options = { maxWaiting: Infinity, history: Infinity, maxGroups: Infinity, maxResourcesPerGroup: Infinity }
+      const store = yield* SqlStore.make(database, { ...options, interval: Infinity, writeTimeout: Infinity })
+      yield* store.set("g", clusters("a"))
+      expect(namesOf(store, "g")).toEqual(["a"])
     })
   )
 })

@@ -72,6 +72,7 @@ const samples: Readonly<Record<string, (own: (fields: object) => unknown) => obj
   SimulationError: () => ({ reason: "Stuck", seed: 7, detail: "nobody has anything to do", lastEvents: [] }),
   SimulationFailure: () => ({ seed: 7, plan: { servers: [], clients: [] }, report: "the body fails" }),
   WaitedInVain: () => ({ seconds: 30, what: "a word", seen: "last seen: nothing" }),
+  BadOption: () => ({ option: "maxStreams", value: 0, least: 1 }),
   ClientTransportError: () => ({ address: "xds:1", reason: "no such scheme", cause: "bad URL" }),
   ServerTransportError: () => ({ address: "127.0.0.1:1", reason: "may not listen", cause: "EACCES" }),
   ResourceFileError: (own) => ({

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+export * as BadOption from "./BadOption.js"
 export * as ClientTransport from "./ClientTransport.js"
 export * as EventLoop from "./EventLoop.js"
 export * as ServerTransport from "./ServerTransport.js"
