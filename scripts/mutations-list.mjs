@@ -8263,7 +8263,7 @@ const server = [
   },
   {
     fault: "JSON and YAML: names of enum values in another case are refused",
-    file: "packages/transport-filesystem/src/internal/EnumNames.ts",
+    file: "packages/transport-filesystem/src/internal/EnvoyJson.ts",
     line: "const name = json.toUpperCase()",
     becomes: "const name = json",
     by: "packages/transport-filesystem/test/ResourceFile.test.ts"
@@ -11967,6 +11967,27 @@ const server = [
     line: "if (value !== undefined && !(value >= least[option]))",
     becomes: "if (value !== undefined && value < least[option])",
     by: "packages/store-sql/test/faults.test.ts"
+  },
+  {
+    fault: "files: one value where the API has a list is refused",
+    file: "packages/transport-filesystem/src/internal/EnvoyJson.ts",
+    line: "isElement(field, member) ? [one(member)] : member",
+    becomes: "isElement(field, member) ? member : member",
+    by: "packages/transport-filesystem/test/ResourceFile.test.ts"
+  },
+  {
+    fault: "files: a mistake in a value that stands for a list has the path of a list",
+    file: "packages/transport-filesystem/src/internal/EnvoyJson.ts",
+    line: "if (!Array.isArray(at)) return false",
+    becomes: "if (!Array.isArray(at)) return true",
+    by: "packages/transport-filesystem/test/ResourceFile.test.ts"
+  },
+  {
+    fault: "files: a response with one resource that is in no list has none",
+    file: "packages/transport-filesystem/src/internal/JsonFile.ts",
+    line: "  if (isOne) await readElement(",
+    becomes: "  if (isList) await readElement(",
+    by: "packages/transport-filesystem/test/ResourceFile.test.ts"
   }
 ]
 

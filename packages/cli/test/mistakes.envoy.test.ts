@@ -1,7 +1,8 @@
 /** What a real Envoy says of configurations with mistakes. */
 import { it } from "@effect/vitest"
 import { PeerProgram } from "@effect-xds/testing"
-import { Effect } from "effect"
+import { ResourceFile } from "@effect-xds/transport-filesystem"
+import { Effect, Either } from "effect"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it as test } from "vitest"
@@ -56,6 +57,46 @@ describe.skipIf(envoy._tag === "Missing")(PeerProgram.title("A real Envoy", envo
         expect(new Set(refused.flatMap(({ rules }) => rules)).size).toBeGreaterThanOrEqual(50)
       }),
     2 * deadline
+  )
+
+  it.scopedLive(
+    "reads one value where the API has a list, as files are read here",
+    () =>
+      Effect.gen(function* () {
+        const check = yield* EnvoyCheck.make(path)
+        const address = { socket_address: { address: "127.0.0.1", port_value: 80 } }
+        const fine = {
+          name: "a",
+          connect_timeout: "1s",
+          type: "static",
+          common_lb_config: { override_host_status: { statuses: "healthy" } },
+          health_checks: {
+            timeout: "1s",
+            interval: "1s",
+            unhealthy_threshold: 1,
+            healthy_threshold: 1,
+            http_health_check: {
+              path: "/",
+              request_headers_to_remove: "x-a",
+              expected_statuses: { start: 200, end: 300 }
+            }
+          },
+          load_assignment: { cluster_name: "a", endpoints: { lb_endpoints: { endpoint: { address } } } }
+        }
+        const seen = (cluster: Readonly<Record<string, unknown>>) =>
+          Effect.gen(function* () {
+            const verdict = yield* check.verdict({ static_resources: { clusters: cluster } })
+            const text = JSON.stringify({ "@type": "type.googleapis.com/envoy.config.cluster.v3.Cluster", ...cluster })
+            const file = { file: "a.json", bytes: new TextEncoder().encode(text) }
+            const read = yield* Effect.either(ResourceFile.parseResources(file))
+            return [verdict === undefined, Either.isRight(read)]
+          })
+        expect(yield* seen(fine)).toEqual([true, true])
+        // Neither reads what is no element as a list, nor a list as a message.
+        expect(yield* seen({ ...fine, health_checks: "x" })).toEqual([false, false])
+        expect(yield* seen({ ...fine, load_assignment: [fine.load_assignment] })).toEqual([false, false])
+      }),
+    deadline
   )
 
   it.scopedLive(

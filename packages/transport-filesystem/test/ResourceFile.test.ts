@@ -20,7 +20,7 @@ import { DiscoveryResponseSchema, ResourceSchema } from "@effect-xds/proto/envoy
 import { ResourceFile } from "@effect-xds/transport-filesystem"
 import { Effect, Either } from "effect"
 import { describe } from "vitest"
-import { stringify } from "yaml"
+import { parse as parseYaml, stringify } from "yaml"
 
 const encode = (text: string) => new TextEncoder().encode(text)
 
@@ -324,6 +324,76 @@ describe("resources", () => {
       expect(yield* said(resources("a.yaml", inYaml("strict_dnss")))).toContain('type: "strict_dnss" is no value of')
       const inText = '# proto-message: envoy.config.cluster.v3.Cluster\nname: "a" type: strict_dns'
       expect(yield* said(resources("a.txtpb", inText))).toContain("a.txtpb:2")
+    })
+  )
+
+  it.effect("★ may have one value where the API has a list, in YAML and JSON, as Envoy reads them", () =>
+    Effect.gen(function* () {
+      const type = (name: string) => `"@type": type.googleapis.com/envoy.${name}`
+      const inYaml = (list: (one: string) => string) =>
+        [
+          type("config.cluster.v3.Cluster"),
+          "name: a",
+          `common_lb_config: { override_host_status: { statuses: ${list("healthy")} } }`,
+          `health_checks: ${list('{ http_health_check: { path: /, request_headers_to_remove: "" } }')}`,
+          "load_assignment:",
+          "  cluster_name: a",
+          `  endpoints: ${list(`{ lb_endpoints: ${list("{ load_balancing_weight: 3 }")} }`)}`,
+          `filters: ${list(`{ name: f, typed_config: { ${type("config.route.v3.VirtualHost")}, domains: ${list("x")} } }`)}`,
+          // Not set, and a list of one empty message.
+          "transport_socket_matches: null",
+          `track_cluster_stats: { timeout_budgets: true }`,
+          ""
+        ].join("\n")
+      const one = inYaml((value) => value)
+      const [wanted] = yield* resources(
+        "a.yaml",
+        inYaml((value) => `[${value}]`)
+      )
+      expect(wanted?.value.byteLength).toBeGreaterThan(100)
+      expect((yield* resources("a.yaml", one))[0]?.value).toEqual(wanted?.value)
+      const json = JSON.stringify(parseYaml(one))
+      expect((yield* resources("a.json", json))[0]?.value).toEqual(wanted?.value)
+      const empty = (list: string) =>
+        `${type("config.endpoint.v3.ClusterLoadAssignment")}\ncluster_name: a\nendpoints: ${list}\n`
+      expect((yield* resources("a.yaml", empty("{}")))[0]?.value).toEqual(
+        (yield* resources("a.yaml", empty("[{}]")))[0]?.value
+      )
+
+      // The resources of a response.
+      const single = `version_info: "1"\nresources:\n${one.replaceAll(/^/gm, "  ")}`
+      for (const [file, text] of [
+        ["r.yaml", single],
+        ["r.json", JSON.stringify(parseYaml(single))]
+      ] as const) {
+        expect((yield* resources(file, text)).map(({ value }) => value)).toEqual([wanted?.value])
+        const { message, typeUrl } = yield* response(file, text)
+        expect(typeUrl).toBe("type.googleapis.com/envoy.config.cluster.v3.Cluster")
+        expect(message.resources.map(({ value }) => value)).toEqual([wanted?.value])
+      }
+    })
+  )
+
+  it.effect("with a mistake in a value that stands for a list say where it is, by the path as it is written", () =>
+    Effect.gen(function* () {
+      const inYaml = (endpoints: string) =>
+        `"@type": type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment\ncluster_name: a\n${endpoints}\n`
+      const endpoints = "endpoints:\n  lb_endpoints:\n    endpoint:\n      hostnam: x"
+      expect(yield* said(resources("a.yaml", inYaml(endpoints)))).toBe(
+        'a.yaml:6:7: endpoints.lb_endpoints.endpoint.hostnam: envoy.config.endpoint.v3.Endpoint has no field "hostnam"; did you mean "hostname"?'
+      )
+      const listed = "endpoints:\n- {}\n- lb_endpoints:\n    endpoint:\n      hostnam: x"
+      expect(yield* said(resources("a.yaml", inYaml(listed)))).toContain(
+        "a.yaml:7:7: endpoints[1].lb_endpoints.endpoint.hostnam: "
+      )
+      // No list was meant.
+      expect(yield* said(resources("a.yaml", inYaml("endpoints: foo")))).toContain(
+        "a.yaml:3:12: endpoints: expected a list but found a string"
+      )
+      // Nor has Envoy a list for one.
+      expect(yield* said(resources("a.yaml", inYaml("policy: [{}]")))).toContain(
+        "a.yaml:3:9: policy: expected an object"
+      )
     })
   )
 

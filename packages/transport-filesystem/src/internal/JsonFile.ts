@@ -7,7 +7,7 @@ import type { DiscoveryResponse } from "@effect-xds/proto/envoy/service/discover
 import { DiscoveryResponseSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import * as Either from "effect/Either"
-import * as EnumNames from "./EnumNames.js"
+import * as EnvoyJson from "./EnvoyJson.js"
 import * as JsonProblem from "./JsonProblem.js"
 import * as JsonText from "./JsonText.js"
 import { MessageEncoder } from "./MessageEncoder.js"
@@ -25,20 +25,23 @@ export type Format = "json" | "yaml"
 const partsOf = (format: Format, text: string): Iterable<Part | undefined> =>
   format === "json" ? JsonText.parts(text) : YamlText.parts(text)
 
-/** Reads a part of a document as a message. */
+/** Reads a part of a document as a message. `written`: what it was before it had the canonical form. */
 const readJson = async <Desc extends DescMessage>(
   schema: Desc,
   json: JsonValue,
   offsetOf: OffsetOf,
-  path: Path
+  path: Path,
+  written?: JsonValue
 ): Promise<Result<MessageShape<Desc>>> => {
   const registry = await TypeRegistry.forJson(json)
   const placed = (found: ReadonlyArray<JsonProblem.Problem>): Result<never> =>
     Either.left(
       // To find the line of one takes as long as the text is.
-      found.slice(0, maxProblems + 1).map(({ at, detail, isKeyHidden, path, reason }) => {
-        const shown = isKeyHidden === true ? path.slice(0, -1) : path
-        return { reason, detail, path: shown, offset: offsetOf(path, at) }
+      found.slice(0, maxProblems + 1).map(({ at, detail, isKeyHidden, path: place, reason }) => {
+        const below = place.slice(path.length)
+        const whole = written === undefined ? place : [...path, ...EnvoyJson.writtenPath(written, below)]
+        const shown = isKeyHidden === true ? whole.slice(0, -1) : whole
+        return { reason, detail, path: shown, offset: offsetOf(whole, at) }
       })
     )
   try {
@@ -46,8 +49,8 @@ const readJson = async <Desc extends DescMessage>(
     const found = ValueBounds.find(schema, json, registry, path)
     return found.length === 0 ? Either.right(message) : placed(found)
   } catch (cause) {
-    const canonical = EnumNames.canonical(schema, json, registry)
-    if (canonical !== json) return readJson(schema, canonical, offsetOf, path)
+    const canonical = EnvoyJson.canonical(schema, json, registry)
+    if (canonical !== json) return readJson(schema, canonical, offsetOf, path, json)
     const found = JsonProblem.find(schema, json, registry, path)
     return found.length === 0
       ? problem("Schema", JsonProblem.reasonIn(Reason.of(cause)), path, offsetOf(path, "value"))
@@ -119,9 +122,11 @@ const responseFromJson = async (
 ): Promise<DiscoveryResponse | undefined> => {
   const { resources, ...others } = json
   const isList = Array.isArray(resources)
-  const rest = JsonProblem.withoutType(isList ? others : json)
+  const isOne = isObject(resources)
+  const rest = JsonProblem.withoutType(isList || isOne ? others : json)
   const message = reading.problems.take(await readJson(DiscoveryResponseSchema, rest, offsetOf, []))
   if (isList) await readElements(resources, ["resources"], offsetOf, reading)
+  if (isOne) await readElement({ value: resources, path: ["resources"], offsetOf }, reading)
   return message
 }
 

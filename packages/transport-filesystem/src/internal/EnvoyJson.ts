@@ -1,10 +1,12 @@
 /**
- * Names of enum values in another case, which Envoy reads in JSON and YAML (`type: strict_dns`) and the canonical form of proto3
- * does not have: a name that the enum lacks is read in upper case.
+ * What Envoy reads in JSON and YAML and the canonical form of proto3 does not have:
+ *
+ * - names of enum values in another case (`type: strict_dns`): a name that the enum lacks is read in upper case
+ * - one value where the API has a list (`domains: "*"`): it is a list of one
  */
 import type { DescField, DescMessage, JsonObject, JsonValue, Registry } from "@bufbuild/protobuf"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
-import { isObject } from "./SourceDocument.js"
+import { isObject, type Path } from "./SourceDocument.js"
 
 type DescEnum = NonNullable<DescField["enum"]>
 
@@ -36,7 +38,15 @@ const mapped = (json: JsonValue, of: (member: JsonValue, key: string) => JsonVal
   return changed ?? json
 }
 
-/** A message with the names that its enums have; the same one if nothing is another. */
+/** Whether one value may stand for a list of one: it is what an element is. Messages of Google's have forms of their own. */
+const isElement = (field: DescField, value: JsonValue): boolean =>
+  field.message?.typeName.startsWith("google.protobuf.") === true
+    ? value !== null
+    : field.message === undefined
+      ? value !== null && !isObject(value)
+      : isObject(value)
+
+/** The canonical form of a message, as far as it is of the above; the same value if nothing is another. */
 export const canonical = (schema: DescMessage, json: JsonValue, registry: Registry, depth = 0): JsonValue => {
   if (depth > deepest || !isObject(json)) return json
   const type = schema.typeName === "google.protobuf.Any" ? json["@type"] : undefined
@@ -49,6 +59,19 @@ export const canonical = (schema: DescMessage, json: JsonValue, registry: Regist
       if (field.enum !== undefined) return valueOf(field.enum, value)
       return field.message === undefined ? value : canonical(field.message, value, registry, depth + 1)
     }
+    if (field.fieldKind === "list" && !Array.isArray(member)) return isElement(field, member) ? [one(member)] : member
     return field.fieldKind === "list" || field.fieldKind === "map" ? mapped(member, one) : one(member)
+  })
+}
+
+/** The path of a value in what was written, by its path in the canonical form: without the indexes of lists that are none. */
+export const writtenPath = (written: JsonValue, path: Path): Path => {
+  let at: JsonValue | undefined = written
+  return path.filter((part) => {
+    if (typeof part === "number") {
+      if (!Array.isArray(at)) return false
+      at = at[part]
+    } else at = isObject(at) ? at[part] : undefined
+    return true
   })
 }
