@@ -11988,6 +11988,27 @@ const server = [
     line: "  if (isOne) await readElement(",
     becomes: "  if (isList) await readElement(",
     by: "packages/transport-filesystem/test/ResourceFile.test.ts"
+  },
+  {
+    fault: "REST: Node warns with each answer of a time that no timer can wait",
+    file: "packages/transport-rest/src/RestServer.ts",
+    line: 'Math.min(Milliseconds.longestKeepAlive, Milliseconds.of(keepAliveTimeout, "65 seconds"))',
+    becomes: 'Milliseconds.of(keepAliveTimeout, "65 seconds")',
+    by: "packages/transport-rest/test/Http.test.ts"
+  },
+  {
+    fault: "Connect: Node warns with each answer of a time that no timer can wait",
+    file: "packages/transport-connect/src/server/Connections.ts",
+    line: "keepAliveTimeout: Math.min(Milliseconds.longestKeepAlive, limits.handshakeTimeout)",
+    becomes: "keepAliveTimeout: limits.handshakeTimeout",
+    by: "packages/transport-connect/test/http1.test.ts"
+  },
+  {
+    fault: "DNS: a time with a fraction of a millisecond ends the resolver",
+    file: "packages/transport-node/src/Milliseconds.ts",
+    line: "Math.ceil(Duration.toMillis(given ?? otherwise))",
+    becomes: "Duration.toMillis(given ?? otherwise)",
+    by: "packages/discovery-node/test/resolver.test.ts"
   }
 ]
 

@@ -4,9 +4,10 @@
  * @since 0.1.0
  */
 import type * as DnsTarget from "@effect-xds/discovery/DnsTarget"
+import * as Milliseconds from "@effect-xds/transport-node/Milliseconds"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
@@ -79,7 +80,7 @@ const none: ReadonlySet<string> = new Set(["ENODATA", "ENOTFOUND"])
  *
  * @since 0.1.0
  */
-export const make = ({ servers, timeout = "5 seconds", tries = 4, usesSystem = true }: Options = {}): Effect.Effect<
+export const make = ({ servers, timeout, tries = 4, usesSystem = true }: Options = {}): Effect.Effect<
   Resolver,
   never,
   Scope.Scope
@@ -87,7 +88,7 @@ export const make = ({ servers, timeout = "5 seconds", tries = 4, usesSystem = t
   Effect.map(
     Effect.acquireRelease(
       Effect.sync(() => {
-        const resolver = new Dns.Resolver({ timeout: Duration.toMillis(timeout), tries })
+        const resolver = new Dns.Resolver({ timeout: Milliseconds.of(timeout, "5 seconds"), tries })
         if (servers !== undefined) resolver.setServers(servers)
         return resolver
       }),

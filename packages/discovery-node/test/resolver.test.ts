@@ -277,6 +277,17 @@ describe("node:dns", () => {
     })
   )
 
+  it.live("waits as long as Node can for a time that is longer, and whole milliseconds for one with a fraction", () =>
+    Effect.gen(function* () {
+      for (const timeout of ["30 days", "1500500 micros"] as const) {
+        behaviour = { records: [["10.0.0.1", 60]] }
+        const query = Effect.flatMap(Resolver.Resolver, ({ resolve }) => resolve("backend.test", 4))
+        const found = yield* Effect.provide(query, Resolver.layer({ servers: [server], timeout }))
+        expect(found).toEqual([{ address: "10.0.0.1", ttl: 60 }])
+      }
+    })
+  )
+
   it.live("a query that runs when the scope closes ends, and is no failure", () =>
     Effect.gen(function* () {
       behaviour = "silence"

@@ -32,6 +32,17 @@ const timeout = (port: number) =>
 
 const limits = { handshakeTimeout: 50, requestTimeout: "1 minute" } as const
 
+/** What Node warns of while the scope is open. */
+const warnings = Effect.acquireRelease(
+  Effect.sync(() => {
+    const heard: Array<string> = []
+    const hear = ({ message }: Error): void => void heard.push(message)
+    process.on("warning", hear)
+    return { heard, hear }
+  }),
+  ({ hear }) => Effect.sync(() => process.off("warning", hear))
+)
+
 describe("over HTTP/1.1 the time for a request is over with its head", () => {
   it.scopedLive("so that interceptors may take longer", () =>
     Effect.gen(function* () {
@@ -75,3 +86,13 @@ describe("over HTTP/1.1 the time for a request is over with its head", () => {
     })
   )
 })
+
+it.scopedLive("over HTTP/1.1 a time that no timer of Node can wait gives no warning for each answer", () =>
+  Effect.gen(function* () {
+    const { heard } = yield* warnings
+    const { port } = yield* serve({ handshakeTimeout: "30 days", idleTimeout: "30 days", requestTimeout: "30 days" })
+    const { answers } = yield* send(port, post(checkPath) + post(checkPath))
+    yield* eventually(() => expect(answers()).toBe(2))
+    expect(heard).toEqual([])
+  })
+)

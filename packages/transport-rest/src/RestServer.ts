@@ -38,7 +38,7 @@ export interface ListenOptions extends Settings.Options, ListenAddress.Options {
   readonly tls?: ServerTls.TlsOptions | undefined
   /** The most open connections; further ones are closed at once. Default 10 000. */
   readonly maxConnections?: number | undefined
-  /** How long a connection is kept open between requests. Default: 65 seconds. */
+  /** How long a connection is kept open between requests; at most 24 days. Default: 65 seconds. */
   readonly keepAliveTimeout?: Duration.DurationInput | undefined
   /** How long clients may read their answers when the server shuts down. Default: 5 seconds. */
   readonly shutdownGrace?: Duration.DurationInput | undefined
@@ -50,7 +50,7 @@ const createServer = (
   bodyTimeout: number
 ): Http.Server => {
   const timeouts = {
-    keepAliveTimeout: Milliseconds.of(keepAliveTimeout, "65 seconds"),
+    keepAliveTimeout: Math.min(Milliseconds.longestKeepAlive, Milliseconds.of(keepAliveTimeout, "65 seconds")),
     headersTimeout: bodyTimeout,
     // A slow body is answered earlier, after `bodyTimeout`; this limit is for bodies that are read and dropped.
     requestTimeout: 2 * bodyTimeout,

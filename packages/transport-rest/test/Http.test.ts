@@ -54,6 +54,17 @@ const randomBytes = (seed: number, length: number): Buffer => {
   )
 }
 
+/** What Node warns of while the scope is open. */
+const warnings = Effect.acquireRelease(
+  Effect.sync(() => {
+    const heard: Array<string> = []
+    const hear = ({ message }: Error): void => void heard.push(message)
+    process.on("warning", hear)
+    return { heard, hear }
+  }),
+  ({ hear }) => Effect.sync(() => process.off("warning", hear))
+)
+
 describe("A request is refused", () => {
   const bad: ReadonlyArray<{
     readonly name: string
@@ -536,3 +547,17 @@ describe("The server", () => {
     })
   )
 })
+
+it.scopedLive("a connection is kept for as long as a timer of Node can wait, without a warning for each answer", () =>
+  Effect.gen(function* () {
+    const { heard } = yield* warnings
+    const { port } = yield* serving({ keepAliveTimeout: "30 days", bodyTimeout: "30 days", idleTimeout: "30 days" })
+    const agent = yield* Effect.acquireRelease(
+      Effect.sync(() => new Http.Agent({ keepAlive: true })),
+      (made) => Effect.sync(() => made.destroy())
+    )
+    const call = { agent, json: { node: node() } }
+    expect([(yield* send(port, call)).status, (yield* send(port, call)).status]).toEqual([200, 200])
+    expect(heard).toEqual([])
+  })
+)

@@ -4,6 +4,7 @@
  */
 import type { ServerTransport } from "@effect-xds/transport"
 import * as ListenAddress from "@effect-xds/transport-node/ListenAddress"
+import * as Milliseconds from "@effect-xds/transport-node/Milliseconds"
 import type * as ServerTls from "@effect-xds/transport-node/ServerTls"
 import * as SocketPeer from "@effect-xds/transport-node/SocketPeer"
 import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
@@ -124,7 +125,9 @@ export class Connections {
       if (!http1 && isNoPreface(error)) log.warn("connection refused", { peer, reason: notHttp2 })
       else log.debug("connection failed", { peer, reason: error.message })
     })
-    this.#http1 = Http1.createServer({ keepAliveTimeout: limits.handshakeTimeout })
+    this.#http1 = Http1.createServer({
+      keepAliveTimeout: Math.min(Milliseconds.longestKeepAlive, limits.handshakeTimeout)
+    })
     this.#http1.on("request", this.#onHttp1Request)
     if (credentials === undefined) {
       this.#listener = Net.createServer({ noDelay: true })
