@@ -12009,6 +12009,34 @@ const server = [
     line: "Math.ceil(Duration.toMillis(given ?? otherwise))",
     becomes: "Duration.toMillis(given ?? otherwise)",
     by: "packages/discovery-node/test/resolver.test.ts"
+  },
+  {
+    fault: "a server takes NaN for its limits",
+    file: "packages/server/src/XdsServer.ts",
+    line: "    yield* BadOption.check(options, least)",
+    becomes: "",
+    by: "packages/server/test/badOption.test.ts"
+  },
+  {
+    fault: "Connect: the limits of the port may be NaN",
+    file: "packages/transport-connect/src/ConnectServer.ts",
+    line: "Settings.wrongWith(options) ?? BadOption.find(options, limits)?.message",
+    becomes: "Settings.wrongWith(options)",
+    by: "packages/transport-connect/test/badOption.test.ts"
+  },
+  {
+    fault: "REST in an HTTP server of another program takes NaN for its limits",
+    file: "packages/transport-rest/src/RestApp.ts",
+    line: "Settings.wrongWith(options) ?? ServedTypes.problemOf(settings.types)",
+    becomes: "ServedTypes.problemOf(settings.types)",
+    by: "packages/transport-rest/test/badOption.test.ts"
+  },
+  {
+    fault: "files are looked at all the time where no look is wanted",
+    file: "packages/transport-filesystem/src/internal/ReadOptions.ts",
+    line: "Math.min(options.pollInterval ?? 5_000, longest)",
+    becomes: "options.pollInterval ?? 5_000",
+    by: "packages/transport-filesystem/test/badOption.test.ts"
   }
 ]
 

@@ -22,6 +22,7 @@ import type { SnapshotStore, XdsServer } from "@effect-xds/server"
 import * as HttpListener from "@effect-xds/transport-node/HttpListener"
 import * as ListenAddress from "@effect-xds/transport-node/ListenAddress"
 import * as Milliseconds from "@effect-xds/transport-node/Milliseconds"
+import * as BadOption from "@effect-xds/transport/BadOption"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import type * as Duration from "effect/Duration"
@@ -56,7 +57,7 @@ export interface ListenOptions extends Answers.Options, ListenAddress.Options {
 }
 
 /**
- * The admin port cannot listen: the port is in use or not allowed.
+ * The admin port cannot listen: the port is in use or not allowed, or a limit is negative or NaN.
  *
  * @since 0.1.0
  */
@@ -129,6 +130,11 @@ export const make = (
   Effect.gen(function* () {
     const { maxConnections = 256 } = options
     const listen = ListenAddress.of(options)
+    const wrong = BadOption.find(options, { maxConnections: 0, maxRequests: 0 })
+    if (wrong !== undefined) {
+      const { message } = wrong
+      return yield* new AdminServerError({ address: ListenAddress.show(listen), reason: message, cause: message })
+    }
     // Browsers cannot reach a Unix socket.
     const host = listen.path === undefined ? listen.host : undefined
     yield* EventLoopDelay.measure

@@ -478,6 +478,15 @@ describe("AdminServer", () => {
     }).pipe(Effect.provide(environment))
   )
 
+  it.effect("fails with limits that are none: NaN would let everything in", () =>
+    Effect.gen(function* () {
+      for (const name of ["maxRequests", "maxConnections"] as const) {
+        const error = yield* Effect.flip(Effect.scoped(AdminServer.make({ port: 0, [name]: Number.NaN })))
+        expect(error.reason).toBe(`${name} must be 0 or more, not NaN`)
+      }
+    }).pipe(Effect.provide(environment))
+  )
+
   it.scopedLive("fails with a line that says where when its port is in use", () =>
     Effect.gen(function* () {
       const { address } = yield* AdminServer.make()

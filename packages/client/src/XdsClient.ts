@@ -16,6 +16,7 @@ import type { VirtualHost } from "@effect-xds/proto/envoy/config/route/v3/route_
 import type { ScopedRoutesSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
 import type { ClientConfig } from "@effect-xds/proto/envoy/service/status/v3/csds"
 import * as Alarm from "@effect-xds/transport-node/Alarm"
+import * as BadOption from "@effect-xds/transport/BadOption"
 import * as ClientTransport from "@effect-xds/transport/ClientTransport"
 import * as EventLoop from "@effect-xds/transport/EventLoop"
 import * as Status from "@effect-xds/transport/Status"
@@ -185,6 +186,7 @@ export const make = <E = never, R = never>(
   R | ClientTransport.ClientTransport | Scope.Scope
 > =>
   Effect.gen(function* () {
+    yield* BadOption.check(options, { maxResources: 0 })
     const transport = yield* ClientTransport.ClientTransport
     const runtime = yield* Effect.runtime()
     const clock = yield* Effect.clock

@@ -16,7 +16,7 @@ import { ClientConfigSchema } from "@effect-xds/proto/envoy/service/status/v3/cs
 import { ScriptedServer, SpanTracer } from "@effect-xds/testing"
 import { ClientTransport, Status } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Either, Exit, Fiber, Layer, Logger, Metric, Option, Scope, Stream, TestClock } from "effect"
+import { Cause, Effect, Either, Exit, Fiber, Layer, Logger, Metric, Option, Scope, Stream, TestClock } from "effect"
 
 const CDS = ResourceType.Cluster.typeUrl
 
@@ -481,6 +481,13 @@ describe("XdsClient", () => {
       yield* settle
       expect(heard).toEqual(["a=from 2@1", "a=from 1@1"])
       expect((yield* only).server.address).toBe("xds-1:1")
+    }).pipe(Effect.provide(setup()))
+  )
+
+  it.scoped("is not made with a limit that is none", () =>
+    Effect.gen(function* () {
+      const cause = yield* Effect.sandbox(XdsClient.make({ bootstrap, maxResources: Number.NaN })).pipe(Effect.flip)
+      expect(Cause.pretty(cause)).toContain("maxResources must be 0 or more, not NaN")
     }).pipe(Effect.provide(setup()))
   )
 

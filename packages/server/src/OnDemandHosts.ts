@@ -10,6 +10,7 @@ import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as VirtualHostDiscovery from "@effect-xds/core/resource/VirtualHostDiscovery"
 import type { VirtualHost } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as BadOption from "@effect-xds/transport/BadOption"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { NodeIdentity } from "./ConnectedClient.js"
@@ -128,7 +129,7 @@ export const make = <R = never>({
   maxHosts = 10_000,
   resolve
 }: Options<R>): Effect.Effect<OnDemandHosts<R>, never, SnapshotStore.SnapshotStore> =>
-  Effect.map(SnapshotStore.SnapshotStore, (store) => {
+  Effect.map(Effect.zipRight(BadOption.check({ maxHosts }, { maxHosts: 0 }), SnapshotStore.SnapshotStore), (store) => {
     /** By group and resource name; the oldest first. */
     const made = new Map<string, Made>()
     /** Keys whose hosts are being added or given up: ★ changes of one host must not overtake each other. */

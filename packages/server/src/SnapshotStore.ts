@@ -7,6 +7,7 @@
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Steps from "@effect-xds/core/Steps"
+import * as BadOption from "@effect-xds/transport/BadOption"
 import type * as EventLoop from "@effect-xds/transport/EventLoop"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -211,6 +212,7 @@ const finish = (loop: EventLoop.Service, rest: Steps.Steps<object>, onEnd: () =>
  */
 export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
   Effect.gen(function* () {
+    yield* BadOption.check(options, { maxGroups: 0, maxResourcesPerGroup: 0 })
     const held = yield* HeldGroups.make
     const validation = Validator.optionsOf(options.validate)
     const checker = yield* GroupChecker.make(held, validation)

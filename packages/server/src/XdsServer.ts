@@ -7,6 +7,7 @@ import type { Slices } from "@effect-xds/core/server/InterestIndex"
 import type * as Steps from "@effect-xds/core/Steps"
 import * as Redaction from "@effect-xds/proto/Redaction"
 import * as ByteBudget from "@effect-xds/transport-node/ByteBudget"
+import * as BadOption from "@effect-xds/transport/BadOption"
 import * as EventLoop from "@effect-xds/transport/EventLoop"
 import * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import * as Status from "@effect-xds/transport/Status"
@@ -104,6 +105,25 @@ const deaf: ServerTransport.StreamHandler = {
   onEnd: () => undefined
 }
 
+/** The least that limits may be. */
+const least = {
+  maxNames: 0,
+  maxNameLength: 0,
+  maxTypes: 0,
+  maxNodeFields: 0,
+  maxClientBytes: 0,
+  maxStreams: 0,
+  maxStreamsPerGroup: 0,
+  maxEarlyRequests: 0,
+  maxResponseBytes: 0,
+  eventCapacity: 0,
+  maxEventNames: 0,
+  maxMissingCalls: 0,
+  maxMissingCallsPerGroup: 0,
+  maxMissingNames: 0,
+  maxMissingBytes: 0
+} as const
+
 /**
  * A server that serves until the scope closes, which ends its streams. Fails with `ServerTransportError` if its transport
  * cannot serve.
@@ -118,6 +138,7 @@ export const make = <R = never>(
   GroupSource.GroupSource | ServerTransport.ServerTransport | Scope.Scope | R
 > =>
   Effect.gen(function* () {
+    yield* BadOption.check(options, least)
     const source = yield* GroupSource.GroupSource
     const transport = yield* ServerTransport.ServerTransport
     const runtime = yield* Effect.runtime<R>()

@@ -7,6 +7,7 @@
  */
 import * as Reason from "@effect-xds/proto/Reason"
 import type * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as BadOption from "@effect-xds/transport/BadOption"
 import * as ClientTransport from "@effect-xds/transport/ClientTransport"
 import * as Status from "@effect-xds/transport/Status"
 import * as Certificates from "@effect-xds/transport-node/Certificates"
@@ -80,6 +81,8 @@ export const make = (options: Options = {}): ClientTransport.Service => ({
   connect: (server) =>
     Effect.gen(function* () {
       const fail = (reason: string) => new ClientTransport.ClientTransportError({ address: server.address, reason })
+      const wrong = BadOption.find(options, { maxResponseBytes: 0 })
+      if (wrong !== undefined) return yield* fail(wrong.message)
       const address = yield* Either.mapLeft(ServerAddress.parse(server.address), (reason) => fail(reason))
       const { credentials } = server
       if (credentials._tag === "Tls") {

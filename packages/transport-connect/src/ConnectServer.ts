@@ -10,7 +10,7 @@
  * @since 0.1.0
  */
 import * as Reason from "@effect-xds/proto/Reason"
-import { ServerTransport, Status } from "@effect-xds/transport"
+import { BadOption, ServerTransport, Status } from "@effect-xds/transport"
 import * as ListenAddress from "@effect-xds/transport-node/ListenAddress"
 import * as Milliseconds from "@effect-xds/transport-node/Milliseconds"
 import * as ServerTls from "@effect-xds/transport-node/ServerTls"
@@ -162,6 +162,9 @@ const listening = (options: Options, accept: Accept): Effect.Effect<string, Fail
     if (options.tls !== undefined && wanted.path !== undefined) {
       return yield* fail("there is no TLS on a Unix socket: its permissions guard it")
     }
+    const limits = { maxConnections: 0, maxConnectionsPerPeer: 0, maxConnectionStreams: -Infinity }
+    const wrong = Settings.wrongWith(options) ?? BadOption.find(options, limits)?.message
+    if (wrong !== undefined) return yield* fail(wrong)
     const credentials =
       options.tls === undefined
         ? undefined
@@ -190,6 +193,11 @@ const listening = (options: Options, accept: Accept): Effect.Effect<string, Fail
     )
   })
 
+const checked = (options: Settings.AppOptions, address: string): Effect.Effect<void, Failure> => {
+  const reason = Settings.wrongWith(options)
+  return reason === undefined ? Effect.void : new ServerTransport.ServerTransportError({ address, reason })
+}
+
 const mounted = (
   settings: Settings.Settings,
   accept: Accept,
@@ -213,6 +221,7 @@ const addressOf = (server: HttpServer): string => {
 const inServer = (server: HttpServer, options: Options, accept: Accept): Effect.Effect<string, Failure, Scope.Scope> =>
   Effect.gen(function* () {
     const address = addressOf(server)
+    yield* checked(options, address)
     const handlers = yield* mounted(Settings.of(options), accept, address)
     yield* Effect.acquireRelease(
       Effect.sync(() => Mounting.mount(server, handlers)),
@@ -223,7 +232,7 @@ const inServer = (server: HttpServer, options: Options, accept: Accept): Effect.
 
 /**
  * The transport. Each `serve` listens on the address of the options. It fails for a port that is in use or not allowed,
- * unusable TLS files, and services that cannot be added.
+ * unusable TLS files, limits that are negative or NaN, and services that cannot be added.
  *
  * When the scope closes, no connection is accepted any more, every stream ends with UNAVAILABLE, connections get
  * GOAWAY,
@@ -303,9 +312,10 @@ export const layerApp = (
 ): Layer.Layer<ConnectApp | ServerTransport.ServerTransport, Failure> =>
   Layer.scopedContext(
     Effect.gen(function* () {
+      const address = "the HTTP server it is mounted in"
+      yield* checked(options, address)
       const settings = Settings.of(options)
       let serving: Mounted | undefined
-      const address = "the HTTP server it is mounted in"
       // Only to know the paths of its calls; it serves nothing.
       const closed = yield* application(settings, () => noHandler, address, undefined)
       const serve: ServerTransport.Service["serve"] = (accept) =>

@@ -8,6 +8,7 @@
  *
  * @since 0.1.0
  */
+import * as BadOption from "@effect-xds/transport/BadOption"
 import * as ClientTransport from "@effect-xds/transport/ClientTransport"
 import * as Status from "@effect-xds/transport/Status"
 import * as Cause from "effect/Cause"
@@ -27,7 +28,7 @@ import * as ChangeSignal from "./internal/ChangeSignal.js"
 import * as DirectoryWatch from "./internal/DirectoryWatch.js"
 import * as EntryWatch from "./internal/EntryWatch.js"
 import { FileClientStream, type Environment } from "./internal/FileClientStream.js"
-import { withDefaults, type ReadOptions } from "./internal/ReadOptions.js"
+import { least, withDefaults, type ReadOptions } from "./internal/ReadOptions.js"
 import * as PathLookup from "./internal/PathLookup.js"
 import * as ResponsePlan from "./internal/ResponsePlan.js"
 import * as Retry from "./internal/Retry.js"
@@ -89,6 +90,8 @@ export const make = (options: Options = {}): Service => {
     connect: (server) =>
       Effect.gen(function* () {
         const fail = (reason: string) => new ClientTransport.ClientTransportError({ address: server.address, reason })
+        const wrong = BadOption.find(options, { ...least, maxFiles: 0 })
+        if (wrong !== undefined) return yield* fail(wrong.message)
         const path = pathOf(server.address)
         if (path === undefined) return yield* fail("files are addressed as path:///directory or path:///file.json")
         if (server.credentials._tag === "Tls") return yield* fail("files have no TLS; leave the credentials out")

@@ -19,6 +19,7 @@
  * @since 0.1.0
  */
 import { ofDefect } from "@effect-xds/proto/Redaction"
+import * as BadOption from "@effect-xds/transport/BadOption"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Runtime from "effect/Runtime"
@@ -37,7 +38,7 @@ import * as Latest from "./internal/Latest.js"
 import * as PathLookup from "./internal/PathLookup.js"
 import { inTurns } from "./internal/Pause.js"
 import type { ReadOptions } from "./internal/ReadOptions.js"
-import { withDefaults } from "./internal/ReadOptions.js"
+import { least, withDefaults } from "./internal/ReadOptions.js"
 import * as Retry from "./internal/Retry.js"
 import * as WayWatch from "./internal/WayWatch.js"
 import * as ResourceIndex from "./internal/ResourceIndex.js"
@@ -214,6 +215,7 @@ const rejection = (file: string, reason: "Unreadable" | "TooLarge", detail: stri
  */
 export const make = (directory: string, options: Options = {}): Effect.Effect<ResourceDirectory, never, Scope.Scope> =>
   Effect.gen(function* () {
+    yield* BadOption.check(options, { ...least, maxFiles: 0 })
     // Without a trailing slash: entries are matched by their directory paths.
     const path = join(dirname(directory), basename(directory))
     const { maxFileBytes, maxDelay, pollInterval, quietPeriod } = withDefaults(options)

@@ -8,6 +8,7 @@ import { create } from "@bufbuild/protobuf"
 import { AnySchema } from "@bufbuild/protobuf/wkt"
 import type { DiscoveryResponse } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
+import * as BadOption from "@effect-xds/transport/BadOption"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { Buffer, isAscii } from "node:buffer"
@@ -212,7 +213,10 @@ export const readResources = (
   const refuse = (reason: "Unreadable" | "TooLarge", detail: string) =>
     new ResourceFileError({ reason, file, line: undefined, column: undefined, path: "", detail })
   return Effect.flatMap(
-    Effect.promise(() => FileContent.read(file, withDefaults(options).maxFileBytes)),
+    Effect.zipRight(
+      BadOption.check(options, { maxFileBytes: 0 }),
+      Effect.promise(() => FileContent.read(file, withDefaults(options).maxFileBytes))
+    ),
     (content) => {
       switch (content._tag) {
         case "Read":

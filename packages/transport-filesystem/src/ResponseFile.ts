@@ -12,6 +12,7 @@
  *
  * @since 0.1.0
  */
+import * as BadOption from "@effect-xds/transport/BadOption"
 import * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
@@ -20,7 +21,7 @@ import type { FileEvent } from "./FileEvent.js"
 import type { FileStatus } from "./FileStatus.js"
 import * as EntryWatch from "./internal/EntryWatch.js"
 import type { ReadOptions } from "./internal/ReadOptions.js"
-import { withDefaults } from "./internal/ReadOptions.js"
+import { least, withDefaults } from "./internal/ReadOptions.js"
 import * as WatchedFile from "./internal/WatchedFile.js"
 import type * as ResourceFile from "./ResourceFile.js"
 
@@ -57,4 +58,7 @@ export interface ResponseFile {
  * @since 0.1.0
  */
 export const make = (path: string, options: Options = {}): Effect.Effect<ResponseFile, never, Scope.Scope> =>
-  Effect.flatMap(EntryWatch.make(withDefaults(options).pollInterval), (watch) => WatchedFile.make(path, options, watch))
+  BadOption.check(options, least).pipe(
+    Effect.zipRight(EntryWatch.make(withDefaults(options).pollInterval)),
+    Effect.flatMap((watch) => WatchedFile.make(path, options, watch))
+  )

@@ -96,7 +96,7 @@ export const layer = (options: Settings.Options = {}): Layer.Layer<RestApp | Ser
             const reason = "another server serves on it; each needs a transport of its own"
             return yield* new ServerTransport.ServerTransportError({ address, reason })
           }
-          const problem = ServedTypes.problemOf(settings.types)
+          const problem = Settings.wrongWith(options) ?? ServedTypes.problemOf(settings.types)
           if (problem !== undefined) {
             return yield* new ServerTransport.ServerTransportError({ address, reason: problem })
           }

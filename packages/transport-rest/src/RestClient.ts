@@ -10,6 +10,7 @@ import * as Reason from "@effect-xds/proto/Reason"
 import * as ResourceTypes from "@effect-xds/proto/ResourceType"
 import * as Certificates from "@effect-xds/transport-node/Certificates"
 import * as ClientTls from "@effect-xds/transport-node/ClientTls"
+import * as BadOption from "@effect-xds/transport/BadOption"
 import * as ClientTransport from "@effect-xds/transport/ClientTransport"
 import * as LogThrottle from "@effect-xds/transport-node/LogThrottle"
 import * as Milliseconds from "@effect-xds/transport-node/Milliseconds"
@@ -96,6 +97,8 @@ export const make = (options: Options = {}): ClientTransport.Service => ({
   connect: (server) =>
     Effect.gen(function* () {
       const fail = (reason: string) => new ClientTransport.ClientTransportError({ address: server.address, reason })
+      const wrong = BadOption.find(options, { maxResponseBytes: 0, jitter: 0 })
+      if (wrong !== undefined) return yield* fail(wrong.message)
       const { credentials } = server
       const { types = [] } = options
       const problem = ServedTypes.problemOf(types)

@@ -11,6 +11,7 @@ import * as HttpListener from "@effect-xds/transport-node/HttpListener"
 import * as ListenAddress from "@effect-xds/transport-node/ListenAddress"
 import * as Milliseconds from "@effect-xds/transport-node/Milliseconds"
 import * as ServerTls from "@effect-xds/transport-node/ServerTls"
+import * as BadOption from "@effect-xds/transport/BadOption"
 import * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import * as Config from "effect/Config"
 import type { ConfigError } from "effect/ConfigError"
@@ -66,7 +67,7 @@ const createServer = (
 
 /**
  * The transport. Each `serve` listens on the address of the options. It fails for a port that is in use or not allowed,
- * and for unusable TLS options.
+ * for limits that are negative or NaN, and for unusable TLS options.
  *
  * When the scope closes, held polls are answered with 503, no connection is accepted any more, and those that are still
  * open after `shutdownGrace` are destroyed.
@@ -93,7 +94,10 @@ export const make = (options: ListenOptions = {}): ServerTransport.Service => ({
           reason: ListenAddress.reasonOf(cause),
           cause: Reason.of(cause)
         })
-      const problem = ServedTypes.problemOf(settings.types)
+      const problem =
+        Settings.wrongWith(options) ??
+        BadOption.find(options, { maxConnections: 0 })?.message ??
+        ServedTypes.problemOf(settings.types)
       if (problem !== undefined) {
         return yield* new ServerTransport.ServerTransportError({ address: wanted, reason: problem })
       }

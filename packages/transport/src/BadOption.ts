@@ -15,11 +15,12 @@ import * as Effect from "effect/Effect"
 export class BadOption extends Data.TaggedError("BadOption")<{
   readonly option: string
   readonly value: number
-  /** The least that it may be. */
+  /** The least that it may be. `-Infinity`: any number. */
   readonly least: number
 }> {
   override get message(): string {
-    return `${this.option} must be ${this.least} or more, not ${this.value}`
+    const wanted = this.least === -Infinity ? "a number" : `${this.least} or more`
+    return `${this.option} must be ${wanted}, not ${this.value}`
   }
 }
 

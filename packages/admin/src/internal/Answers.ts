@@ -4,6 +4,7 @@ import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { Client, GroupReport } from "@effect-xds/server"
 import { Slices, SnapshotStore, XdsServer } from "@effect-xds/server"
 import type { Answer } from "@effect-xds/transport-node/HttpListener"
+import * as BadOption from "@effect-xds/transport/BadOption"
 import * as EventLoop from "@effect-xds/transport/EventLoop"
 import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
 import * as Effect from "effect/Effect"
@@ -123,6 +124,7 @@ export const make = (
   options: Options = {}
 ): Effect.Effect<Respond, never, XdsServer.XdsServer | SnapshotStore.SnapshotStore> =>
   Effect.gen(function* () {
+    yield* BadOption.check(options, { maxRequests: 0 })
     const server = yield* XdsServer.XdsServer
     const store = yield* SnapshotStore.SnapshotStore
     const clock = yield* Effect.clock

@@ -2,6 +2,7 @@
 import * as CoreVirtualHosts from "@effect-xds/core/client/VirtualHosts"
 import type { Protocol } from "@effect-xds/core/wire/Request"
 import * as Alarm from "@effect-xds/transport-node/Alarm"
+import * as BadOption from "@effect-xds/transport/BadOption"
 import type { DecoderConflict } from "@effect-xds/core/client/ResourceDecoder"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -40,6 +41,7 @@ export const make = <R, A>(
   options: Options
 ): Effect.Effect<VirtualHosts<A>, DecoderConflict, Scope.Scope> =>
   Effect.gen(function* () {
+    yield* BadOption.check(options, { maxHosts: 0, maxWaiting: 0 })
     const hosts: HostDriver<R, A> = new HostDriver(
       driver,
       types,

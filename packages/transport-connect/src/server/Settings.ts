@@ -2,6 +2,7 @@
 import type { ConnectRouter } from "@connectrpc/connect"
 import * as ByteBudget from "@effect-xds/transport-node/ByteBudget"
 import * as Milliseconds from "@effect-xds/transport-node/Milliseconds"
+import * as BadOption from "@effect-xds/transport/BadOption"
 import type * as Duration from "effect/Duration"
 import type { Interceptor } from "../Interceptor.js"
 import * as WrappedRequests from "./WrappedRequests.js"
@@ -99,6 +100,20 @@ export interface Settings {
   readonly shutdownGrace: number
   readonly reflection: boolean
 }
+
+/** Why the options cannot be had; `undefined`: they can. */
+export const wrongWith = (options: AppOptions): string | undefined =>
+  BadOption.find(options, {
+    // Less than is possible means the lowest.
+    maxRequestBytes: -Infinity,
+    maxWholeRequestBytes: -Infinity,
+    maxJsonValues: 0,
+    maxClientBytes: 0,
+    maxStreams: 0,
+    maxStreamsPerPeer: 0,
+    writeBufferBytes: 0,
+    knownVersionsBytes: 0
+  })?.message
 
 /** Node and Connect throw for limits beyond, at the first client: with `Infinity` it is this one. */
 const messageBytes = (given: number): number => Math.max(1, Math.min(given, WrappedRequests.largest))

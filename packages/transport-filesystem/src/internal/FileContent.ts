@@ -60,7 +60,7 @@ export const read = async (path: string, maxBytes: number, known?: Signature): P
     try {
       const before = await file.stat({ bigint: true })
       if (!before.isFile()) return refused("Unreadable", "it is not a regular file")
-      if (before.size > BigInt(maxBytes)) {
+      if (before.size > maxBytes) {
         return refused("TooLarge", `it has ${before.size} bytes, the limit for a file is ${maxBytes}; divide it`)
       }
       const bytes = Buffer.alloc(Number(before.size))

@@ -14,9 +14,15 @@ export interface ReadOptions {
   readonly maxFileBytes?: number | undefined
 }
 
+/** The longest delay of a Node timer: with a longer one it fires at once. */
+const longest = 2 ** 31 - 1
+
+/** The least that numbers may be. */
+export const least = { quietPeriod: 0, maxDelay: 0, pollInterval: 1, maxFileBytes: 0 } as const
+
 export const withDefaults = (options: ReadOptions) => ({
   quietPeriod: options.quietPeriod ?? 50,
   maxDelay: options.maxDelay ?? 1_000,
-  pollInterval: options.pollInterval ?? 5_000,
+  pollInterval: Math.min(options.pollInterval ?? 5_000, longest),
   maxFileBytes: options.maxFileBytes ?? 67_108_864
 })

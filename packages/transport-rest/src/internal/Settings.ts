@@ -1,6 +1,7 @@
 /** The options of a server, with defaults. */
 import * as ByteBudget from "@effect-xds/transport-node/ByteBudget"
 import * as Milliseconds from "@effect-xds/transport-node/Milliseconds"
+import * as BadOption from "@effect-xds/transport/BadOption"
 import type * as Duration from "effect/Duration"
 import type * as RestType from "../RestType.js"
 import type * as DiscoveryRequest from "./DiscoveryRequest.js"
@@ -89,6 +90,19 @@ export interface Settings extends Sessions.Limits, RequestBody.Limits, Discovery
   readonly identityHeaders: ReadonlyArray<string>
   readonly types: ReadonlyArray<RestType.RestType>
 }
+
+/** Why the options cannot be had; `undefined`: they can. */
+export const wrongWith = (options: Options): string | undefined =>
+  BadOption.find(options, {
+    maxSessions: 0,
+    maxHeld: 0,
+    maxRequests: 0,
+    maxRequestBytes: 0,
+    maxJsonValues: 0,
+    maxNames: 0,
+    maxClientBytes: 0,
+    compressFrom: 0
+  })?.message
 
 /** The options with their defaults. */
 export const of = (options: Options): Settings => ({
