@@ -12037,6 +12037,14 @@ const server = [
     line: "Math.min(options.pollInterval ?? 5_000, longest)",
     becomes: "options.pollInterval ?? 5_000",
     by: "packages/transport-filesystem/test/badOption.test.ts"
+  },
+  {
+    fault: "`serve` puts what DIR has into the store before it knows that it can listen",
+    file: "packages/cli/src/Serving.ts",
+    line: "const { durable, store } = yield* storeOf(config, off)",
+    becomes:
+      "const { durable, store } = yield* Effect.tap(storeOf(config, off), (made) => DirectoryFeed.make(directory, made.store))",
+    by: "packages/cli/test/store.test.ts"
   }
 ]
 

@@ -5,6 +5,7 @@
  */
 import * as Reason from "@effect-xds/proto/Reason"
 import { AdminServer } from "@effect-xds/admin"
+import type { Node } from "@effect-xds/proto/envoy/config/core/v3/base"
 import type { Api } from "@effect-xds/proto/ResourceType"
 import { type Client, SnapshotStore, type Validator, XdsServer } from "@effect-xds/server"
 import type * as SqlStore from "@effect-xds/store-sql/SqlStore"
@@ -14,6 +15,7 @@ import type { ResourceDirectory } from "@effect-xds/transport-filesystem"
 import * as CompilerBudget from "@effect-xds/transport-node/CompilerBudget"
 import * as Engine from "@effect-xds/transport-node/Engine"
 import * as Console from "effect/Console"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
@@ -329,12 +331,12 @@ const sizeOf = (store: SnapshotStore.Store, groups: ReadonlySet<string>): Effect
 
 /** The files that are not in force, and the store, for `/status`. */
 const detailsOf = (
-  feed: Feed,
+  feed: Feed | undefined,
   durable: SqlStore.Service | undefined
 ): Effect.Effect<Readonly<Record<string, unknown>>> =>
   Effect.gen(function* () {
     const details: Record<string, unknown> = {}
-    if (feed.status !== undefined) details["directory"] = directoryOf(yield* feed.status)
+    if (feed?.status !== undefined) details["directory"] = directoryOf(yield* feed.status)
     if (durable !== undefined) details["store"] = yield* durable.status
     return details
   })
@@ -374,20 +376,17 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
 
     const off = yield* leftOut(config)
     const { durable, store } = yield* storeOf(config, off)
-    const isSlow = Effect.delay(Effect.logInfo(`reading ${directory}`), "1 second")
-    const feed =
-      directory === ""
-        ? yield* ofStore(store)
-        : yield* Effect.raceFirst(DirectoryFeed.make(directory, store), Effect.zipRight(isSlow, Effect.never))
     const hasPort = config.listen === undefined || (config.restPort !== undefined && config.restListen === undefined)
     if (tls === undefined && hasPort && !isLoopback(config.host)) {
       yield* Effect.logWarning(`${config.host}: without TLS everyone who reaches the port can read what is served`)
     }
 
+    let feed: Feed | undefined = undefined
+    const fed = yield* Deferred.make<Feed>()
     const by = config.groupBy?.by
-    const isOneForAll = (): boolean => {
-      const groups = feed.groups()
-      return by === undefined && (groups.size === 0 || (groups.size === 1 && groups.has(LocalResources.rootGroup)))
+    const nameOf = (node: Node, known: ReadonlySet<string>): string => {
+      const isOneForAll = known.size === 0 || (known.size === 1 && known.has(LocalResources.rootGroup))
+      return by !== undefined ? by(node) : isOneForAll ? LocalResources.rootGroup : node.cluster
     }
 
     let grpc = ""
@@ -405,13 +404,14 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
       const transport = RestServer.make({ ...common, port: restPort, path: restListen })
       transports.push({ transport, onServing: (address) => (rest = address) })
     }
-    // Not sooner: with it the start takes longer.
-    if (!config.noCompilerBudget) yield* CompilerBudget.raise(Engine.ofProcess)
     const server = yield* XdsServer.make({
       maxResponseBytes: config.maxResponseBytes,
       group: (node, { peer }) => {
-        const name = isOneForAll() ? LocalResources.rootGroup : by === undefined ? node.cluster : by(node)
-        return allowList === undefined ? name : allowList.allow(peer, name)
+        if (feed !== undefined && allowList === undefined) return nameOf(node, feed.groups())
+        return Effect.flatMap(Deferred.await(fed), ({ groups }) => {
+          const name = nameOf(node, groups())
+          return allowList === undefined ? Effect.succeed(name) : allowList.allow(peer, name)
+        })
       },
       ...(allowList !== undefined && {
         revocations: Stream.map(
@@ -437,13 +437,27 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
           allowedHostsName: "--admin-allow-host",
           port: config.adminPort,
           path: config.adminListen,
-          notReady: Effect.zipWith(feed.notReady, notFollowed(durable), (own, more) => [...own, ...more]),
-          details: detailsOf(feed, durable)
+          notReady: Effect.suspend(() =>
+            feed === undefined
+              ? Effect.succeed([`${directory} is being read`])
+              : Effect.zipWith(feed.notReady, notFollowed(durable), (own, more) => [...own, ...more])
+          ),
+          details: Effect.suspend(() => detailsOf(feed, durable))
         }).pipe(
           Effect.provideService(XdsServer.XdsServer, server),
           Effect.provide(SnapshotStore.layerOf(store)),
           asFailure
         )
+
+    // ★ Not sooner: who cannot serve, as one that was started twice, may not have written to a store that others serve.
+    const isSlow = Effect.delay(Effect.logInfo(`reading ${directory}`), "1 second")
+    feed =
+      directory === ""
+        ? yield* ofStore(store)
+        : yield* Effect.raceFirst(DirectoryFeed.make(directory, store), Effect.zipRight(isSlow, Effect.never))
+    yield* Deferred.succeed(fed, feed)
+    // Not sooner: with it the start takes longer.
+    if (!config.noCompilerBudget) yield* CompilerBudget.raise(Engine.ofProcess)
     if (files !== undefined) {
       const FilesOut = yield* Effect.promise(() => import("./FilesOut.js"))
       yield* Effect.forkScoped(FilesOut.follow(files, store))

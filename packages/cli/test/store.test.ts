@@ -111,6 +111,29 @@ describe("a store in a database", { timeout: limit }, () => {
     expect(existsSync("/no/such/file")).toBe(false)
   })
 
+  it("★ one that cannot serve, as its port is in use, has written nothing", async () => {
+    const directory = temporaryDirectory()
+    const store = `sqlite:${join(directory, "xds.db")}`
+    const filesOf = (name: string): string => {
+      mkdirSync(join(directory, name))
+      writeFileSync(join(directory, name, "a.json"), cluster(name))
+      return join(directory, name)
+    }
+    const first = await serve(filesOf("first"), "--store", store)
+    const port = /^ +gRPC +\S+:(\d+)/m.exec(first.stdout())?.[1] ?? ""
+    const admin = /^ +admin +\S+:(\d+)/m.exec(first.stdout())?.[1] ?? ""
+    const second = filesOf("second")
+    for (const ports of [
+      ["--port", port, "--no-admin"],
+      ["--port", "0", "--admin-port", admin]
+    ]) {
+      const { code, error } = await run("serve", second, "--store", store, ...ports)
+      expect([code, error]).toEqual([3, expect.stringContaining("the port is in use by another server")])
+    }
+    const { out } = await run("history", "default", "--store", store, "--output", "json")
+    expect(JSON.parse(out)).toMatchObject([{ revision: 1 }])
+  })
+
   it("rules over a group are those of files without a store", async () => {
     const directory = temporaryDirectory()
     const path = join(directory, "config")
