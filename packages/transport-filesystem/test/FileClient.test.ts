@@ -133,6 +133,19 @@ describe.each(["binary", "json", "yaml", "text"] as const)("What is written as %
 })
 
 describe("A client that reads files", () => {
+  it.scopedLive.each([true, false])("takes a file without type_url: all types on one stream is %s", (aggregated) =>
+    Effect.gen(function* () {
+      const directory = yield* Directories.temporary
+      directory.move(
+        "cds.yaml",
+        `resources: [{ "@type": ${ResourceType.Cluster.typeUrl}, name: a, alt_stat_name: "1" }]`
+      )
+      const client = yield* connect(directory, "", { format: "yaml" }, { aggregated })
+      const all = yield* hear(client.watchAll(clusters), textOfCluster)
+      yield* eventually(() => expect(all.heard).toEqual(["a=1"]))
+    })
+  )
+
   it.scopedLive("keeps what is in use when a file becomes bad, and tells file, line and column", () =>
     Effect.gen(function* () {
       const directory = yield* Directories.temporary
