@@ -4959,14 +4959,14 @@ const server = [
     fault: "get: resources that the client did not take are not told",
     file: "packages/cli/src/Getting.ts",
     by: "packages/cli/test/badInput.test.ts",
-    line: "yield* Console.log(yield* render(output, found, showSecrets))\n    yield* rejections.check",
-    becomes: "yield* Console.log(yield* render(output, found, showSecrets))"
+    line: "    yield* Collection.whole(collected)\n",
+    becomes: ""
   },
   {
     fault: "diff: what could not be read is compared as if it were not there",
     file: "packages/cli/src/Comparing.ts",
     by: "packages/cli/test/badInput.test.ts",
-    line: "    yield* rejections.check\n",
+    line: "    yield* Collection.whole(collected)\n",
     becomes: ""
   },
   {
@@ -12045,6 +12045,34 @@ const server = [
     becomes:
       "const { durable, store } = yield* Effect.tap(storeOf(config, off), (made) => DirectoryFeed.make(directory, made.store))",
     by: "packages/cli/test/store.test.ts"
+  },
+  {
+    fault: "`get` and `diff` take a server that says nothing for one that has nothing",
+    file: "packages/cli/src/Target.ts",
+    line: "if (hasAnswered) return",
+    becomes: "if (!hasAnswered) return",
+    by: "packages/cli/test/client.test.ts"
+  },
+  {
+    fault: "`get` of a name waits for a handshake longer than its timeout",
+    file: "packages/cli/src/Collection.ts",
+    line: "Effect.raceFirst(Effect.zipRight(isFiles ? Effect.void : Effect.delay(answered, timeout * 1000), Effect.never))",
+    becomes: "Effect.raceFirst(Effect.never)",
+    by: "packages/cli/test/client.test.ts"
+  },
+  {
+    fault: "`get` of files does not say why one was not taken",
+    file: "packages/cli/src/Collection.ts",
+    line: "notTaken: yield* notTaken\n",
+    becomes: "notTaken: []\n",
+    by: "packages/cli/test/client.test.ts"
+  },
+  {
+    fault: "a file without type_url is taken, and the client of many types is never told",
+    file: "packages/transport-filesystem/src/internal/ResponseBytes.ts",
+    line: "typeUrl: message.typeUrl || typeUrl, ",
+    becomes: "",
+    by: "packages/transport-filesystem/test/FileClient.test.ts"
   }
 ]
 

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import type { Message } from "@bufbuild/protobuf"
-import type { ResourceEvent, XdsClient } from "@effect-xds/client"
+import type { ResourceEvent } from "@effect-xds/client"
 import * as WatchableType from "@effect-xds/client/WatchableType"
 import type * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as Status from "@effect-xds/transport/Status"
@@ -13,6 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { CommandFailure } from "./CommandFailure.js"
 import type { Found } from "./ResourceText.js"
+import type * as Target from "./Target.js"
 
 /** A server may answer in parts: after this many milliseconds without one, what came is all. */
 const quiet = 300
@@ -54,21 +55,38 @@ const refusalOf = (
 }
 
 /**
- * One resource by its name; fails with `missing` or `unreachable`.
+ * What came, and why that is not all: a line for each thing that was not taken.
  *
  * @since 0.1.0
  */
-export const one = (
-  client: XdsClient.Service,
-  address: string,
+export interface Collected {
+  readonly found: ReadonlyArray<Found>
+  readonly notTaken: ReadonlyArray<string>
+}
+
+/**
+ * Fails where what came is not all that there is.
+ *
+ * @since 0.1.0
+ */
+export const whole = ({ notTaken }: Collected): Effect.Effect<void, CommandFailure> =>
+  notTaken.length === 0
+    ? Effect.void
+    : Effect.fail(new CommandFailure({ kind: "failed", message: notTaken.join("\n") }))
+
+const one = (
+  { address, answered, client, isFiles }: Target.Connected,
   type: ResourceType.ResourceType,
   watched: WatchableType.WatchableType<Message>,
-  name: string
+  name: string,
+  timeout: number
 ): Effect.Effect<Found, CommandFailure> =>
   Stream.orDie(client.watch(watched, name)).pipe(
     Stream.mapEffect((event) => {
       const refusal = refusalOf(address, type, event)
-      if (refusal !== undefined) return Effect.fail(refusal)
+      // Silence of the server is no word about the resource.
+      const ask = event._tag === "DoesNotExist" && !isFiles ? answered : Effect.void
+      if (refusal !== undefined) return Effect.zipRight(ask, Effect.fail(refusal))
       return event._tag === "Updated"
         ? Effect.succeedSome({ type, name: event.name, version: event.version, value: event.value })
         : Effect.succeedNone
@@ -76,8 +94,29 @@ export const one = (
     Stream.filterMap((found) => found),
     Stream.runHead,
     Effect.flatten,
-    Effect.catchTag("NoSuchElementException", () => Effect.fail(unreachable(address, "the watch ended")))
+    Effect.catchTag("NoSuchElementException", () => Effect.fail(unreachable(address, "the watch ended"))),
+    // The client begins to count when it is connected.
+    Effect.raceFirst(Effect.zipRight(isFiles ? Effect.void : Effect.delay(answered, timeout * 1000), Effect.never))
   )
+
+/**
+ * Resources by their names; fails if there is none of one, or the server gives no answer within `timeout` seconds.
+ *
+ * @since 0.1.0
+ */
+export const some = (
+  connected: Target.Connected,
+  type: ResourceType.ResourceType,
+  names: ReadonlyArray<string>,
+  timeout: number
+): Effect.Effect<Collected, CommandFailure> =>
+  Effect.gen(function* () {
+    const watched = yield* watchable(type)
+    const found = yield* Effect.forEach(names, (name) => one(connected, type, watched, name, timeout), {
+      concurrency: "unbounded"
+    })
+    return { found, notTaken: yield* connected.notTaken }
+  })
 
 /**
  * Everything of some types. Which of them are empty is known when others came and then nothing more; if nothing comes at
@@ -86,11 +125,10 @@ export const one = (
  * @since 0.1.0
  */
 export const all = (
-  client: XdsClient.Service,
-  address: string,
+  { address, client, notTaken }: Target.Connected,
   types: ReadonlyArray<ResourceType.ResourceType>,
   timeout: number
-): Effect.Effect<ReadonlyArray<Found>, CommandFailure> =>
+): Effect.Effect<Collected, CommandFailure> =>
   Effect.scoped(
     Effect.gen(function* () {
       const found = new Map<string, Found>()
@@ -118,11 +156,14 @@ export const all = (
         for (let waited = 0; waited < timeout * 1000; waited += quiet) {
           const before = events
           yield* Effect.sleep(quiet)
-          if (events > 0 && events === before) return
+          if (events === before && (events > 0 || (yield* notTaken).length > 0)) return
         }
       })
       yield* Effect.raceFirst(settled, Deferred.await(failed))
       const order = (each: Found): string => `${each.type.order} ${each.type.shortName} ${each.name}`
-      return Array.from(found.values()).sort((one, other) => (order(one) < order(other) ? -1 : 1))
+      return {
+        found: Array.from(found.values()).sort((one, other) => (order(one) < order(other) ? -1 : 1)),
+        notTaken: yield* notTaken
+      }
     })
   )

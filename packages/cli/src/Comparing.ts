@@ -112,14 +112,12 @@ const ofServer = (
   isShown: boolean
 ): Effect.Effect<State, CommandFailure> =>
   Effect.gen(function* () {
-    const rejections = new Target.Rejections()
-    const client = yield* Target.connect(address, target, rejections.say)
-    const found = yield* Waiting.saying(
-      `Waiting for ${address}`,
-      Collection.all(client, address, types, target.timeout)
-    )
+    const connected = yield* Target.connect(address, target, false)
+    const collected = yield* Waiting.saying(`Waiting for ${address}`, Collection.all(connected, types, target.timeout))
+    const { found } = collected
     // What did not come is no difference.
-    yield* rejections.check
+    yield* Collection.whole(collected)
+    if (found.length === 0) yield* connected.answered
     const state = new Map<string, Side>()
     for (const { name, type, value } of found) {
       state.set(keyOf({ type, name }), yield* Effect.promise(() => sideOf(type, name, value, isShown)))

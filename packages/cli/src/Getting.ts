@@ -28,14 +28,6 @@ const render = (
   )
 }
 
-/** Who asks, in words: what a server chooses by. */
-const whoAsks = ({ metadata, nodeCluster, nodeId }: Target.Config): string => {
-  const isNamed = nodeCluster !== "" || Object.keys(metadata).length > 0
-  const missing = isNamed ? "" : "; if it chooses by the node, name one: --node-cluster, --node-id or --metadata"
-  const cluster = nodeCluster === "" ? "no cluster" : `cluster ${JSON.stringify(nodeCluster)}`
-  return `node id ${JSON.stringify(nodeId)}, ${cluster}${missing}`
-}
-
 /**
  * Runs the command.
  *
@@ -46,22 +38,17 @@ export const run = (target: Target.Query): Effect.Effect<void, CommandFailure> =
     const { address, names, output, showSecrets } = target
     yield* ApiVersion.load(target.api)
     const type = yield* TypeArgument.read(target.type, address, target.api)
-    const rejections = new Target.Rejections()
-    const client = yield* Target.connect(address, target, rejections.say)
-    const watched = yield* Collection.watchable(type)
-    const found = yield* Waiting.saying(
+    const connected = yield* Target.connect(address, target, false)
+    const collected = yield* Waiting.saying(
       `Waiting for ${type.shortName} of ${address}`,
       names.length === 0
-        ? Collection.all(client, address, [type], target.timeout)
-        : Effect.forEach(names, (name) => Collection.one(client, address, type, watched, name), {
-            concurrency: "unbounded"
-          })
+        ? Collection.all(connected, [type], target.timeout)
+        : Collection.some(connected, type, names, target.timeout)
     )
-    if (found.length === 0) {
-      yield* rejections.check
-      const message = `${address} has no ${type.shortName}: nothing came within ${target.timeout} s for ${whoAsks(target)}`
-      return yield* new CommandFailure({ kind: "found", message })
-    }
-    yield* Console.log(yield* render(output, found, showSecrets))
-    yield* rejections.check
+    const { found } = collected
+    if (found.length > 0) yield* Console.log(yield* render(output, found, showSecrets))
+    yield* Collection.whole(collected)
+    if (found.length > 0) return
+    if (!connected.isFiles) yield* connected.answered
+    return yield* new CommandFailure({ kind: "found", message: `${address} has no ${type.shortName}` })
   }).pipe(Effect.scoped)

@@ -7,6 +7,7 @@ import * as Bootstrap from "@effect-xds/client/Bootstrap"
 import * as XdsClient from "@effect-xds/client/XdsClient"
 import type { Api } from "@effect-xds/proto/ResourceType"
 import * as ClientTransport from "@effect-xds/transport/ClientTransport"
+import type { FileStatus } from "@effect-xds/transport-filesystem"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import type * as Scope from "effect/Scope"
@@ -51,24 +52,48 @@ export interface Query extends Config {
 const kindOf = (address: string): "grpc" | "rest" | "files" =>
   /^https?:\/\//.test(address) ? "rest" : address.startsWith("path:") ? "files" : "grpc"
 
+interface Transport {
+  readonly service: ClientTransport.Service
+  /** Of files. */
+  readonly status?: Effect.Effect<ReadonlyArray<FileStatus>>
+}
+
 /** Of the transports only the one that is needed is loaded. */
-const transportOf = async (address: string, api: Api): Promise<ClientTransport.Service> => {
+const transportOf = async (address: string, { api, timeout }: Config): Promise<Transport> => {
   switch (kindOf(address)) {
     case "rest": {
       const RestClient = await import("@effect-xds/transport-rest/RestClient")
       // Held polls, so that a change is seen at once where the server does that.
-      return RestClient.make({ refreshDelay: 500, wait: 30_000 })
+      const requestTimeout = Math.max(timeout * 1000, 10_000)
+      return { service: RestClient.make({ refreshDelay: 500, wait: 30_000, requestTimeout }) }
     }
     case "files": {
       const FileClient = await import("@effect-xds/transport-filesystem/FileClient")
-      return FileClient.make()
+      const service = FileClient.make()
+      return { service, status: service.status }
     }
     case "grpc": {
       const ConnectClient = await import("@effect-xds/transport-connect/ConnectClient")
-      return ConnectClient.make({ api })
+      return { service: ConnectClient.make({ api }) }
     }
   }
 }
+
+/** The same transport, which tells of each message of a server. */
+const telling = (service: ClientTransport.Service, onMessage: () => void): ClientTransport.Service => ({
+  connect: (server) =>
+    Effect.map(service.connect(server), (channel) => ({
+      open: (method, handler) =>
+        channel.open(method, {
+          onOpen: () => handler.onOpen(),
+          onMessage: (message) => {
+            onMessage()
+            handler.onMessage(message)
+          },
+          onEnd: (status) => handler.onEnd(status)
+        })
+    }))
+})
 
 const credentialsOf = (address: string, config: Config): ClientTransport.Credentials => {
   const [ca, cert, key, serverName] = [config.tlsCa, config.tlsCert, config.tlsKey, config.tlsServerName]
@@ -90,57 +115,91 @@ const loggerTo = (say: (line: string) => void): Logger.Logger<unknown, void> =>
 /** Whether a line of the client tells of resources that it does not take. */
 const isRejection = (line: string): boolean => line.includes(" is rejected: ")
 
+/** Who asks, in words: what a server chooses by. */
+const whoAsks = ({ metadata, nodeCluster, nodeId }: Config): string => {
+  const isNamed = nodeCluster !== "" || Object.keys(metadata).length > 0
+  const missing = isNamed ? "" : "; if it chooses by the node, name one: --node-cluster, --node-id or --metadata"
+  const cluster = nodeCluster === "" ? "no cluster" : `cluster ${JSON.stringify(nodeCluster)}`
+  return `node id ${JSON.stringify(nodeId)}, ${cluster}${missing}`
+}
+
+const failed = (message: string): CommandFailure => new CommandFailure({ kind: "failed", message })
+
 /**
- * The resources that a client did not take, in its words: of a command that tells itself what else went wrong.
+ * A client, and what it cannot tell itself.
  *
  * @since 0.1.0
  */
-export class Rejections {
-  private readonly lines: Array<string> = []
-
-  readonly say = (line: string): void => {
-    if (isRejection(line)) this.lines.push(line)
-  }
-
-  /** Fails where what came is not all that the server has. */
-  readonly check: Effect.Effect<void, CommandFailure> = Effect.suspend(() =>
-    this.lines.length === 0
-      ? Effect.void
-      : Effect.fail(new CommandFailure({ kind: "failed", message: this.lines.join("\n") }))
-  )
+export interface Connected {
+  readonly address: string
+  readonly client: XdsClient.Service
+  /** There is nobody who could say that there is nothing. */
+  readonly isFiles: boolean
+  /** Fails if nothing at all has come. A server that has nothing says so. */
+  readonly answered: Effect.Effect<void, CommandFailure>
+  /** Why resources, and files that are being read, were not taken: a line each. */
+  readonly notTaken: Effect.Effect<ReadonlyArray<string>>
 }
 
 /**
  * A client of a server, for as long as the scope is open.
  *
- * @param say gets what the client says on its own. Default: it goes to the standard error
+ * @param tells whether it says on its own what goes wrong, on the standard error. Otherwise the command does
  * @since 0.1.0
  */
 export const connect = (
   address: string,
   config: Config,
-  say: (line: string) => void = toStderr
-): Effect.Effect<XdsClient.Service, CommandFailure, Scope.Scope> => {
-  const isGrpc = kindOf(address) === "grpc"
-  return XdsClient.make({
-    bootstrap: Bootstrap.make({
-      // Told is what the server says: what it deletes is gone.
-      servers: [{ address, credentials: credentialsOf(address, config), failOnDataErrors: true }],
-      node: {
-        id: config.nodeId,
-        cluster: config.nodeCluster,
-        ...(Object.keys(config.metadata).length > 0 && { metadata: config.metadata })
-      }
-    }),
-    protocol: isGrpc && config.protocol === "delta" ? "Incremental" : "StateOfTheWorld",
-    aggregated: kindOf(address) === "files" || (isGrpc && !config.separate),
-    resourceTimeout: config.timeout * 1000
-  }).pipe(
-    Effect.provideServiceEffect(
-      ClientTransport.ClientTransport,
-      Effect.promise(() => transportOf(address, config.api))
-    ),
-    Effect.mapError(({ message }) => new CommandFailure({ kind: "usage", message })),
-    Effect.provide(Logger.replace(Logger.defaultLogger, loggerTo(say)))
-  )
-}
+  tells: boolean
+): Effect.Effect<Connected, CommandFailure, Scope.Scope> =>
+  Effect.gen(function* () {
+    const kind = kindOf(address)
+    const { service, status = Effect.succeed([]) } = yield* Effect.promise(() => transportOf(address, config))
+    let hasAnswered = false
+    const rejections: Array<string> = []
+    const keep = (line: string): void => {
+      if (isRejection(line)) rejections.push(line)
+    }
+    const client = yield* XdsClient.make({
+      bootstrap: Bootstrap.make({
+        // Told is what the server says: what it deletes is gone.
+        servers: [{ address, credentials: credentialsOf(address, config), failOnDataErrors: true }],
+        node: {
+          id: config.nodeId,
+          cluster: config.nodeCluster,
+          ...(Object.keys(config.metadata).length > 0 && { metadata: config.metadata })
+        }
+      }),
+      protocol: kind === "grpc" && config.protocol === "delta" ? "Incremental" : "StateOfTheWorld",
+      aggregated: kind === "files" || (kind === "grpc" && !config.separate),
+      resourceTimeout: config.timeout * 1000
+    }).pipe(
+      Effect.provideService(
+        ClientTransport.ClientTransport,
+        telling(service, () => (hasAnswered = true))
+      ),
+      Effect.mapError(({ message }) => new CommandFailure({ kind: "usage", message })),
+      Effect.provide(Logger.replace(Logger.defaultLogger, loggerTo(tells ? toStderr : keep)))
+    )
+    return {
+      address,
+      client,
+      isFiles: kind === "files",
+      answered: Effect.gen(function* () {
+        if (hasAnswered) return
+        if (kind === "files") return yield* failed(`${address} has no file that could be read`)
+        const [connection] = yield* client.connections
+        const within = `within ${config.timeout} s`
+        if (connection?.state !== "Connecting") {
+          return yield* failed(`${address} did not answer ${within} for ${whoAsks(config)}`)
+        }
+        const { lastError } = connection
+        return yield* failed(`${address} gives no answer: ${lastError ?? `no connection ${within}`}`)
+      }),
+      notTaken: Effect.map(status, (files) => {
+        const errors = files.flatMap(({ error }) => (error === undefined ? [] : [error.message]))
+        // Of a file the client says the same, without its path.
+        return errors.length > 0 ? errors : rejections
+      })
+    }
+  })

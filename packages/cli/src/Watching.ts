@@ -68,7 +68,7 @@ export const run = (target: Target.Query): Effect.Effect<void, CommandFailure> =
     const { address, names, output, showSecrets } = target
     yield* ApiVersion.load(target.api)
     const type = yield* TypeArgument.read(target.type, address, target.api)
-    const client = yield* Target.connect(address, target)
+    const { client } = yield* Target.connect(address, target, true)
     const watched = yield* Collection.watchable(type)
     const events = names.length === 0 ? [client.watchAll(watched)] : names.map((name) => client.watch(watched, name))
     const all = Stream.orDie(Stream.mergeAll(events, { concurrency: "unbounded" }))

@@ -1,8 +1,10 @@
 /** The commands of a client, as processes, towards `serve` as a process and towards files. */
 import { FreePort } from "@effect-xds/testing"
 import { Effect, Schema } from "effect"
+import { once } from "node:events"
+import { createServer } from "node:net"
 import { join } from "node:path"
-import { describe, expect, it } from "vitest"
+import { describe, expect, it, onTestFinished } from "vitest"
 import { parse, parseAllDocuments } from "yaml"
 import { mutualTls } from "./MutualTls.js"
 import { deadline, effectXds, eventually, replaceFile, serve, directoryOf, temporaryDirectory } from "./ServeProcess.js"
@@ -91,18 +93,22 @@ describe("get", () => {
     const { grpc, rest } = await serve(small())
     const soon = ["--timeout", "1"]
     const outcomes = [
-      [[...edge, ...soon, grpc, "CDS", "a", "none"], 1, 'CDS "none" on'],
+      [[...edge, grpc, "CDS", "a", "none"], 1, 'CDS "none" on'],
       [[...edge, "--protocol", "delta", grpc, "CDS", "none"], 1, 'CDS "none" on'],
-      [[...edge, ...soon, `http://${rest}`, "CDS", "none"], 1, 'CDS "none" on'],
-      [[...edge, ...soon, grpc, "LDS"], 1, "has no LDS"],
+      [[...edge, `http://${rest}`, "CDS", "none"], 1, 'CDS "none" on'],
+      [[...edge, grpc, "LDS"], 1, "has no LDS"],
+      [[...edge, "--protocol", "delta", grpc, "LDS"], 1, "has no LDS"],
+      [[...edge, `http://${rest}`, "LDS"], 1, "has no LDS"],
       [
         ["--node-cluster", "unknown", ...soon, grpc, "CDS"],
-        1,
-        'nothing came within 1 s for node id "effect-xds", cluster "unknown"'
+        3,
+        'did not answer within 1 s for node id "effect-xds", cluster "unknown"'
       ],
+      [["--node-cluster", "unknown", "--separate", ...soon, grpc, "EDS", "a"], 3, "did not answer within 1 s for node"],
+      [["--node-cluster", "unknown", ...soon, `http://${rest}`, "CDS"], 3, "did not answer within 1 s for node"],
       [
         [...soon, grpc, "CDS"],
-        1,
+        3,
         "no cluster; if it chooses by the node, name one: --node-cluster, --node-id or --metadata"
       ],
       [[...edge, "127.0.0.1:1", "CDS"], 3, "127.0.0.1:1 gives no answer"],
@@ -128,6 +134,56 @@ describe("get", () => {
     const { code, error, out } = await run("get", grpc, "CDX")
     expect(code).toBe(2)
     expect(out + error).toContain('"CDX" is no type of resources; did you mean CDS? There are')
+  })
+
+  it(
+    "tells a server that takes connections and says nothing from one that has nothing",
+    { timeout: limit },
+    async () => {
+      const mute = createServer(() => undefined).listen(0, "127.0.0.1")
+      await once(mute, "listening")
+      onTestFinished(() => void mute.close())
+      const bound = mute.address()
+      const address = `127.0.0.1:${typeof bound === "object" && bound !== null ? bound.port : 0}`
+      const soon = ["--timeout", "1"]
+      const silent = `${address} did not answer within 1 s for node id "effect-xds", no cluster`
+      const outcomes = [
+        [["get", ...soon, address, "CDS"], silent],
+        [["get", ...soon, address, "CDS", "a"], silent],
+        [["get", ...soon, `http://${address}`, "EDS", "a"], silent],
+        [["diff", ...soon, address, small()], silent],
+        // A handshake that does not end counts, too.
+        [["get", ...soon, "--tls", address, "CDS"], `${address} gives no answer: no connection within 1 s`],
+        [["get", ...soon, "--tls", address, "CDS", "a"], `${address} gives no answer: no connection within 1 s`]
+      ] as const
+      for (const [args, words] of outcomes) {
+        const { code, error, out } = await run(...args)
+        expect([args, code, out]).toEqual([args, 3, ""])
+        expect(error).toContain(words)
+      }
+    }
+  )
+
+  it("says of files why one was not taken, and where", { timeout: limit }, async () => {
+    const response = (name: string): string =>
+      `resources: [{ "@type": type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment, cluster_name: ${name} }]`
+    const directory = directoryOf({
+      "cds.yaml": "nonsense: [",
+      "eds/a.yaml": response("a"),
+      "eds/b.yaml": response('""')
+    })
+    const clusters = await run("get", `path:${directory}`, "CDS")
+    expect([clusters.code, clusters.out]).toEqual([3, ""])
+    expect(clusters.error).toMatch(new RegExp(`^effect-xds: ${directory}/cds.yaml:1:\\d+: `))
+    // What is good is printed all the same.
+    const assignments = await run("get", `path:${directory}`, "EDS")
+    expect([assignments.code, assignments.lines.map((line) => line.split(/ +/)[1])]).toEqual([3, ["NAME", "a"]])
+    expect(assignments.error).toBe(`effect-xds: ${directory}/eds/b.yaml:1:13: resources[0]: the cluster_name is empty`)
+    const compared = await run("diff", `path:${directory}`, small())
+    expect([compared.code, compared.out]).toEqual([3, ""])
+    expect(compared.error.split("\n")).toHaveLength(2)
+    const none = await run("diff", "--timeout", "1", "path:/no/such/directory", small())
+    expect([none.code, none.error]).toEqual([3, "effect-xds: path:/no/such/directory has no file that could be read"])
   })
 
   it("goes over mTLS", { timeout: limit }, async () => {

@@ -17,7 +17,7 @@ export const get = CommandLine.command({
   details: [
     "What JSON and YAML print with --show-secrets, a directory of `serve` may hold.",
     "Servers choose what to give by the node: give --node-cluster, --node-id or --metadata where they do.",
-    "Exit code 1: there is no such resource. 3: the server gives no answer."
+    "Exit code 1: there is no such resource. 3: the server gives no answer in time, or a file of `path:` was not taken."
   ],
   examples: [
     "effect-xds get --node-cluster edge 127.0.0.1:18000 CDS",
