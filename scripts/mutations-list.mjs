@@ -11434,8 +11434,8 @@ const server = [
   {
     fault: "a signal that comes while serve is loaded is lost",
     file: "packages/cli/src/Process.ts",
-    line: "    end = started.end",
-    becomes: '    process.removeAllListeners("SIGTERM").on("SIGTERM", started.end)',
+    line: "    end = isEndless ? () => started.end(0) : started.end",
+    becomes: '    process.removeAllListeners("SIGTERM").on("SIGTERM", () => started.end(0))',
     by: "packages/cli/test/process.test.ts"
   },
   {
@@ -12073,6 +12073,27 @@ const server = [
     line: "typeUrl: message.typeUrl || typeUrl, ",
     becomes: "",
     by: "packages/transport-filesystem/test/FileClient.test.ts"
+  },
+  {
+    fault: "a command that a signal ends before it is done is a success",
+    file: "packages/cli/src/Running.ts",
+    line: "if (Cause.isInterruptedOnly(cause)) return ended",
+    becomes: "if (Cause.isInterruptedOnly(cause)) return 0",
+    by: "packages/cli/test/process.test.ts"
+  },
+  {
+    fault: "SIGHUP leaves Envoy's bootstrap behind",
+    file: "packages/cli/src/Process.ts",
+    line: '["SIGINT", "SIGTERM", "SIGHUP"]',
+    becomes: '["SIGINT", "SIGTERM"]',
+    by: "packages/cli/test/process.test.ts"
+  },
+  {
+    fault: "`validate` waits for all that holds the output of an Envoy that has ended",
+    file: "packages/cli/src/EnvoyCheck.ts",
+    line: "        onEnd(code, signal)\n",
+    becomes: "",
+    by: "packages/cli/test/process.test.ts"
   }
 ]
 

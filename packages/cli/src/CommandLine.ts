@@ -77,6 +77,8 @@ export interface Command {
   readonly commands: ReadonlyArray<Command>
   /** Whether its ending takes time that others wait for: a server's does. */
   readonly endsOrderly: boolean
+  /** Whether it goes on until somebody ends it: for others, that is a failure. */
+  readonly isEndless: boolean
   readonly start: (
     texts: ReadonlyMap<string, ReadonlyArray<string>>,
     places: ReadonlyArray<string>
@@ -239,6 +241,7 @@ type Placed = Readonly<Record<string, Argument<unknown>>>
 export const command = <O extends Described, A extends Placed>(
   described: Pick<Command, "name" | "summary" | "details" | "examples"> & {
     readonly endsOrderly?: boolean | undefined
+    readonly isEndless?: boolean | undefined
     readonly arguments: A
     readonly options: O
     readonly load: (values: Values<O> & Values<A>) => Promise<Action>
@@ -246,6 +249,7 @@ export const command = <O extends Described, A extends Placed>(
 ): Command => ({
   ...described,
   endsOrderly: described.endsOrderly === true,
+  isEndless: described.isEndless === true,
   arguments: Object.values(described.arguments),
   options: new Map(Object.entries(described.options).map(([key, each]) => [nameOf(key), each])),
   commands: [],
@@ -287,6 +291,7 @@ export const family = (
 ): Command => ({
   ...described,
   endsOrderly: false,
+  isEndless: false,
   arguments: [],
   options: new Map(Object.entries(described.options ?? {}).map(([key, each]) => [nameOf(key), each])),
   start: () => ({ mistake: "a command is missing" })

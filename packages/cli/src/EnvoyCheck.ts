@@ -13,6 +13,7 @@ import * as FiberId from "effect/FiberId"
 import type * as Scope from "effect/Scope"
 import { spawn } from "node:child_process"
 import { createHash } from "node:crypto"
+import { rmSync } from "node:fs"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -47,6 +48,9 @@ export interface EnvoyCheck {
 const questionTime = 30_000
 const wholeTime = 120_000
 
+/** Milliseconds for the rest of its words when it has ended: what it left running may hold its output for ever. */
+const outputTime = 500
+
 /** Of one group. Who has mended these asks again. */
 const maxComplaints = 20
 
@@ -64,7 +68,8 @@ export const make = (path: string): Effect.Effect<EnvoyCheck, never, Scope.Scope
   Effect.gen(function* () {
     const directory = yield* Effect.acquireRelease(
       Effect.promise(() => mkdtemp(join(tmpdir(), "effect-xds-"))),
-      (made) => Effect.promise(() => rm(made, { recursive: true, force: true }))
+      // In one turn: a signal may leave no time for more, and keys may be in them.
+      (made) => Effect.sync(() => rmSync(made, { recursive: true, force: true }))
     )
     const end = (yield* Clock.currentTimeMillis) + wholeTime
     const verdicts = new Map<string, Deferred.Deferred<string | undefined, CommandFailure>>()
@@ -144,12 +149,20 @@ const run = (path: string, file: string): Effect.Effect<string | undefined, Comm
       const message = `${path} cannot be started: ${Reason.of(cause)}`
       resume(Effect.fail(new CommandFailure({ kind: "failed", message })))
     })
-    child.once("close", (code, signal) => {
+    const onEnd = (code: number | null, signal: NodeJS.Signals | null): void => {
       if (code === 0) resume(Effect.succeed(undefined))
       else if (signal === "SIGKILL") {
         const message = `${path} gave no answer within ${questionTime / 1000} s`
         resume(Effect.fail(new CommandFailure({ kind: "failed", message })))
       } else resume(Effect.succeed(wordsIn(output) ?? `ended with ${signal ?? code ?? "nothing"}`))
+    }
+    child.once("close", onEnd)
+    child.once("exit", (code, signal) => {
+      const timer = setTimeout(() => {
+        onEnd(code, signal)
+        child.stderr.destroy()
+      }, outputTime)
+      child.once("close", () => clearTimeout(timer))
     })
     return Effect.sync(() => child.kill("SIGKILL"))
   })

@@ -1,6 +1,7 @@
 /** The process of the program: its arguments, its streams and its signals. */
 import type * as EnvoyApi from "@effect-xds/proto/EnvoyApi"
 import { createRequire } from "node:module"
+import { constants } from "node:os"
 import { setTimeout } from "node:timers/promises"
 import * as CommandLine from "./CommandLine.js"
 import * as ErrorLine from "./ErrorLine.js"
@@ -36,15 +37,15 @@ const written = (stream: NodeJS.WriteStream): Promise<void> =>
 /** Milliseconds for that where somebody waits for the end of the process. */
 const readersTime = 100
 
-/** What a signal does. Until something runs that has to be ended, nothing is lost. */
-let end = (): void => process.exit()
+/** What a signal does, with the exit code that tells of it. Until something runs that has to be ended, nothing is lost. */
+let end = (code: number): void => process.exit(code)
 const asked = new AbortController()
 // ★ One listener for all of the time. Modules are read in one long turn, and what comes meanwhile is told behind it: to nobody, if
 // there was a moment without a listener.
-for (const signal of ["SIGINT", "SIGTERM"]) {
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   process.on(signal, () => {
     asked.abort()
-    end()
+    end(128 + constants.signals[signal])
   })
 }
 
@@ -64,11 +65,12 @@ switch (request._tag) {
     process.exitCode = 2
     break
   case "Run": {
+    const { endsOrderly, isEndless } = request.command
+    if (isEndless) end = () => process.exit(0)
     const [action, running] = await Promise.all([request.load(), import("./Running.js")])
-    const { endsOrderly } = request.command
     isForReader = !endsOrderly
     const started = running.start(action, endsOrderly)
-    end = started.end
+    end = isEndless ? () => started.end(0) : started.end
     process.exitCode = await started.code
     end = () => process.exit()
     const all = Promise.all([written(process.stdout), written(process.stderr)])

@@ -24,8 +24,8 @@ const faultsOf = (cause: Cause.Cause<CommandFailure>): string =>
     })
     .join("\n")
 
-const report = (cause: Cause.Cause<CommandFailure>): number => {
-  if (Cause.isInterruptedOnly(cause)) return 0
+const report = (cause: Cause.Cause<CommandFailure>, ended: number): number => {
+  if (Cause.isInterruptedOnly(cause)) return ended
   const failure = Option.getOrUndefined(Cause.failureOption(cause))
   if (failure instanceof CommandFailure) {
     if (failure.message !== "") ErrorLine.say(`effect-xds: ${failure.message}`)
@@ -43,8 +43,8 @@ const report = (cause: Cause.Cause<CommandFailure>): number => {
 export interface Running {
   /** The exit code, when it is over. */
   readonly code: Promise<number>
-  /** Ends it; called a second time it ends the process. */
-  readonly end: () => void
+  /** Ends it, with this exit code; called a second time it ends the process. */
+  readonly end: (code: number) => void
 }
 
 /**
@@ -56,16 +56,18 @@ export interface Running {
 export const start = (action: Effect.Effect<void, CommandFailure>, endsOrderly: boolean): Running => {
   const fiber = Effect.runFork(action)
   let isEnding = false
+  let ended = 0
   let resolve: (code: number) => void = () => undefined
   const code = new Promise<number>((resolved) => (resolve = resolved))
-  fiber.addObserver((exit) => resolve(Exit.isSuccess(exit) ? 0 : report(exit.cause)))
+  fiber.addObserver((exit) => resolve(Exit.isSuccess(exit) ? 0 : report(exit.cause, ended)))
   return {
     code,
-    end: () => {
-      if (isEnding) process.exit(0)
+    end: (code) => {
+      if (isEnding) process.exit(code)
       isEnding = true
+      ended = code
       Effect.runFork(Fiber.interruptFork(fiber))
-      if (!endsOrderly) setTimeout(() => resolve(0), grace)
+      if (!endsOrderly) setTimeout(() => resolve(code), grace)
     }
   }
 }

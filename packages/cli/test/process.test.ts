@@ -1,7 +1,7 @@
 /** The process of the program: its signals, and what becomes of its output. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it, onTestFinished } from "vitest"
 import { deadline, eventually, program, replaceFile, start, temporaryDirectory } from "./ServeProcess.js"
@@ -15,6 +15,14 @@ connect_timeout: 1s
 const directoryOfOne = (): string => {
   const directory = temporaryDirectory()
   writeFileSync(join(directory, "cds.yaml"), cluster)
+  return directory
+}
+
+/** The same, as `path:` reads it. */
+const directoryOfResponses = (): string => {
+  const directory = temporaryDirectory()
+  const type = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
+  writeFileSync(join(directory, "cds.json"), JSON.stringify({ resources: [{ "@type": type, name: "web" }] }))
   return directory
 }
 
@@ -42,6 +50,42 @@ describe("signals", { timeout: 3 * deadline }, () => {
       return first
     })
     expect(seen).toBe(0)
+  })
+
+  it.each([
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+    ["SIGHUP", 129]
+  ] as const)("%s ends validate with %i, and nothing that Envoy was given stays", async (signal, code) => {
+    const directory = temporaryDirectory()
+    const [envoy, began, own] = [join(directory, "envoy"), join(directory, "began"), join(directory, "tmp")]
+    mkdirSync(own)
+    writeFileSync(envoy, `#!/bin/sh\n: > ${began}\nexec sleep 600\n`, { mode: 0o755 })
+    const env = { ...process.env, TMPDIR: own }
+    const running = start(process.execPath, [program, "validate", "--envoy", envoy, directoryOfOne()], { env })
+    await eventually(() => expect(existsSync(began)).toBe(true))
+    expect(readdirSync(own)).toHaveLength(1)
+    running.child.kill(signal)
+    expect(await running.exit).toBe(code)
+    expect(readdirSync(own)).toEqual([])
+  })
+
+  it("ends watch, which is for that, with 0", async () => {
+    const { child, exit, stdout } = start(process.execPath, [program, "watch", `path:${directoryOfResponses()}`, "CDS"])
+    await eventually(() => expect(stdout()).toContain("web"))
+    child.kill("SIGHUP")
+    expect(await exit).toBe(0)
+  })
+
+  it("a child that Envoy left behind, and that holds its output, is not waited for", async () => {
+    const directory = temporaryDirectory()
+    const [envoy, pid] = [join(directory, "envoy"), join(directory, "pid")]
+    const words = "error initializing configuration '/c.json': no such thing"
+    writeFileSync(envoy, `#!/bin/sh\nsleep 600 &\necho $! > ${pid}\necho "${words}" >&2\nexit 1\n`, { mode: 0o755 })
+    onTestFinished(() => void process.kill(Number(readFileSync(pid, "utf8")), "SIGKILL"))
+    const { exit, stdout } = start(process.execPath, [program, "validate", "--envoy", envoy, directoryOfOne()])
+    expect(await exit).toBe(1)
+    expect(stdout()).toContain("Envoy: no such thing")
   })
 })
 

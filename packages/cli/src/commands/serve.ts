@@ -56,6 +56,7 @@ export const serve = CommandLine.command({
       "      --tls-client-ca clients-ca.pem --allow 'spiffe://corp/edge=edge'"
   ],
   endsOrderly: true,
+  isEndless: true,
   arguments: {
     directory: CommandLine.optionalArgument(
       "DIR",

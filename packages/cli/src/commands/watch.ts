@@ -19,6 +19,7 @@ export const watch = CommandLine.command({
     "effect-xds watch --node-cluster edge 127.0.0.1:18000 EDS backend",
     "effect-xds watch --output json http://127.0.0.1:18001 clusters"
   ],
+  isEndless: true,
   arguments: queryArguments,
   options: {
     ...targetOptions,
