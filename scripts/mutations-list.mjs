@@ -12094,6 +12094,20 @@ const server = [
     line: "        onEnd(code, signal)\n",
     becomes: "",
     by: "packages/cli/test/process.test.ts"
+  },
+  {
+    fault: "`bootstrap envoy` does not quote names such as `no`",
+    file: "packages/cli/src/EnvoyBootstrap.ts",
+    line: ', compat: "yaml-1.1"',
+    becomes: "",
+    by: "packages/cli/test/client.test.ts"
+  },
+  {
+    fault: "the YAML of `get` does not quote names such as `no`",
+    file: "packages/cli/src/ResourceText.ts",
+    line: ', compat: "yaml-1.1"',
+    becomes: "",
+    by: "packages/cli/test/client.test.ts"
   }
 ]
 

@@ -116,8 +116,8 @@ export const make = ({ api = "v3", incremental = true, metadata, nodeCluster, no
 })
 
 /**
- * The configuration as YAML, for `envoy -c FILE`.
+ * The configuration as YAML, for `envoy -c FILE`. Envoy, as other readers of YAML 1.1, takes an unquoted `no` for a boolean.
  *
  * @since 0.1.0
  */
-export const toYaml = (options: Options): string => stringify(make(options), { lineWidth: 0 })
+export const toYaml = (options: Options): string => stringify(make(options), { lineWidth: 0, compat: "yaml-1.1" })

@@ -83,13 +83,13 @@ export const decode = async (type: ResourceType.ResourceType, bytes: Uint8Array)
   MessageBytes.decode(await type.load(), bytes)
 
 /**
- * YAML documents, each after a line `---`.
+ * YAML documents, each after a line `---`. Names such as `no`, which readers of YAML 1.1 take for something else, are quoted.
  *
  * @since 0.1.0
  */
 export const yaml = (documents: ReadonlyArray<unknown>): string =>
   documents
-    .map((document) => stringify(document, { lineWidth: 0 }))
+    .map((document) => stringify(document, { lineWidth: 0, compat: "yaml-1.1" }))
     .join("---\n")
     .replace(/\n$/, "")
 

@@ -6,6 +6,8 @@ import { createServer } from "node:net"
 import { join } from "node:path"
 import { describe, expect, it, onTestFinished } from "vitest"
 import { parse, parseAllDocuments } from "yaml"
+import * as EnvoyBootstrap from "../src/EnvoyBootstrap.js"
+import * as ResourceText from "../src/ResourceText.js"
 import { mutualTls } from "./MutualTls.js"
 import { deadline, effectXds, eventually, replaceFile, serve, directoryOf, temporaryDirectory } from "./ServeProcess.js"
 
@@ -452,6 +454,38 @@ virtual_hosts: [{ name: a, domains: [a, A], routes: [{ match: { safe_regex: { re
     const { code, error } = await run("validate", "--envoy", "/no/such/envoy", small())
     expect(code).toBe(3)
     expect(error).toContain("/no/such/envoy cannot be started: ")
+  })
+})
+
+/** What a reader of YAML 1.1 or of 1.2 takes for something else, if it is not quoted. */
+const ambiguous = [
+  "no",
+  "On",
+  "YES",
+  "y",
+  "null",
+  "~",
+  "1e3",
+  "0x1F",
+  "0o17",
+  "017",
+  "1_000",
+  "1:30",
+  "2024-01-01",
+  "<<"
+]
+
+describe("YAML", () => {
+  it.each(ambiguous)("says %j so that every reader takes it for a text", (name) => {
+    const server = { host: "127.0.0.1", port: 18000 }
+    const metadata = { [name]: name }
+    const bootstrap = EnvoyBootstrap.toYaml({ server, nodeId: name, nodeCluster: name, metadata })
+    const resources = ResourceText.yaml([{ name, metadata }])
+    for (const schema of ["core", "yaml-1.1"] as const) {
+      const read: unknown = parse(bootstrap, { schema })
+      expect([schema, read]).toMatchObject([schema, { node: { id: name, cluster: name, metadata } }])
+      expect([schema, parse(resources, { schema })]).toEqual([schema, { name, metadata }])
+    }
   })
 })
 
