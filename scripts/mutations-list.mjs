@@ -12108,6 +12108,27 @@ const server = [
     line: ', compat: "yaml-1.1"',
     becomes: "",
     by: "packages/cli/test/client.test.ts"
+  },
+  {
+    fault: "a server listens on another Unix socket than it was told, if the path is too long",
+    file: "packages/transport-node/src/ListenAddress.ts",
+    line: "if (problem !== undefined) return Effect.fail(new Error(problem))",
+    becomes: "",
+    by: "packages/cli/test/sockets.test.ts"
+  },
+  {
+    fault: "a client of gRPC connects to another Unix socket, if the path is too long",
+    file: "packages/transport-connect/src/client/ServerAddress.ts",
+    line: "return problem === undefined ?",
+    becomes: "return problem === undefined || true ?",
+    by: "packages/transport-connect/test/ConnectClient.test.ts"
+  },
+  {
+    fault: "a client of REST connects to another Unix socket, if the path is too long",
+    file: "packages/transport-rest/src/internal/RestAddress.ts",
+    line: "if (problem !== undefined) return Either.left(problem)",
+    becomes: "",
+    by: "packages/transport-rest/test/RestClient.test.ts"
   }
 ]
 

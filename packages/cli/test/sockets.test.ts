@@ -1,5 +1,5 @@
 /** `serve` on Unix sockets, with real clients over them. */
-import { existsSync, statSync, writeFileSync } from "node:fs"
+import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs"
 import * as Http from "node:http"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -62,6 +62,26 @@ describe("serve on a Unix socket", { timeout: 3 * deadline }, () => {
     const file = effectXds("serve", example, "--listen", `unix:${path}`, "--no-admin")
     expect(await file.exit).toBe(3)
     expect(statSync(path).isFile()).toBe(true)
+  })
+
+  it("refuses a path that is longer than the system has for a socket, on both sides", async () => {
+    const folder = temporaryDirectory()
+    const path = join(folder, "s".repeat(107 - folder.length))
+    const words = `the path ${path} has 108 bytes, and that of a Unix socket at most 107; choose a shorter one`
+    for (const options of [
+      ["--listen", `unix:${path}`, "--no-admin"],
+      ["--port", "0", "--rest-listen", `unix:${path}`, "--no-admin"],
+      ["--port", "0", "--admin-listen", `unix:${path}`]
+    ]) {
+      const refused = effectXds("serve", example, ...options)
+      expect([await refused.exit, refused.stderr()]).toEqual([3, expect.stringContaining(`unix:${path}: ${words}\n`)])
+    }
+    expect(readdirSync(folder)).toEqual([])
+    const got = effectXds("get", `unix:${path}`, "CDS")
+    expect([await got.exit, got.stderr()]).toEqual([2, expect.stringContaining(`${words}\n`)])
+    const fits = path.slice(0, -1)
+    await serve(example, ["--listen", `unix:${fits}`])
+    expect(await get(fits)).toContain("shop-v1")
   })
 
   it.each([

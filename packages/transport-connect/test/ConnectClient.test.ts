@@ -717,6 +717,11 @@ it("addresses are read in gRPC's syntax", () => {
   expect(read("unix:/run/xds.sock")).toBe("/run/xds.sock")
   expect(read("unix:///run/xds.sock")).toBe("/run/xds.sock")
   expect(read("unix://")).toBe('"unix://" has no path; give unix:/run/xds.sock')
+  const tooLong = `/run/${"s".repeat(103)}`
+  expect(read(`unix:${tooLong.slice(1)}`)).toBe(tooLong.slice(1))
+  expect(read(`unix:${tooLong}`)).toBe(
+    `the path ${tooLong} has 108 bytes, and that of a Unix socket at most 107; choose a shorter one`
+  )
   expect(read("")).toBe("the address is empty; give host:port")
   expect(read("::1")).toBe('"::1" is not host:port; IPv6 is written [::1]:18000')
   expect(read("google-c2p:///name")).toBe(

@@ -7,6 +7,7 @@ import * as Reason from "@effect-xds/proto/Reason"
 import * as Effect from "effect/Effect"
 import { lstatSync, unlinkSync } from "node:fs"
 import * as Net from "node:net"
+import * as SocketPath from "./SocketPath.js"
 
 /**
  * A host and a port, or a Unix socket.
@@ -31,7 +32,8 @@ export interface Options {
   readonly port?: number | undefined
   /**
    * A Unix socket to listen on instead of host and port: `/run/xds.sock`. Whoever may write to the socket and its
-   * folder may connect. A socket that a crashed server left behind is replaced.
+   * folder may connect. A socket that a crashed server left behind is replaced. At most 107 bytes
+   * (103 outside of Linux).
    */
   readonly path?: string | undefined
 }
@@ -121,7 +123,7 @@ const isLeftBehind = (path: string): Effect.Effect<boolean> =>
   })
 
 /**
- * Listens, and gives the address with the chosen port. Fails with Node's error.
+ * Listens, and gives the address with the chosen port. Fails with Node's error, and for a socket whose path is too long.
  *
  * @since 0.1.0
  */
@@ -133,6 +135,8 @@ export const listen = (server: Net.Server, address: ListenAddress): Effect.Effec
     })
   }
   const { path } = address
+  const problem = SocketPath.problemOf(path)
+  if (problem !== undefined) return Effect.fail(new Error(problem))
   const again = Effect.zipRight(
     Effect.try({ try: () => unlinkSync(path), catch: (cause) => cause }),
     begin(server, address)

@@ -469,6 +469,7 @@ describe("A channel", () => {
         yield* Effect.flip(channel("https://host")),
         yield* Effect.flip(channel("http://host", tls)),
         yield* Effect.flip(channel("http://user@host")),
+        yield* Effect.flip(channel(`unix:/${"s".repeat(107)}`)),
         yield* Effect.flip(channel("host", { ...tls, cert: "/none.pem" })),
         yield* Effect.flip(channel("host", { ...tls, ca: "/none.pem" }))
       ]
@@ -478,6 +479,7 @@ describe("A channel", () => {
         "https:// needs TLS credentials",
         "http:// is in the clear, but there are TLS credentials",
         "it is to have a host, and no user, query or fragment",
+        `the path /${"s".repeat(107)} has 108 bytes, and that of a Unix socket at most 107`,
         "a client certificate needs both cert and key",
         "TLS cannot be used: ENOENT: no such file or directory, open '/none.pem'"
       ])

@@ -3,6 +3,7 @@
  *
  * @see https://github.com/grpc/grpc/blob/master/doc/naming.md
  */
+import * as SocketPath from "@effect-xds/transport-node/SocketPath"
 import * as Either from "effect/Either"
 
 /** The target of the socket, and the name for `:authority` and the certificate check. */
@@ -46,7 +47,8 @@ export const parse = (address: string): Either.Either<ServerAddress, string> => 
       const path = rest.replace(/^\/\//, "")
       // Node would connect to a port of this machine.
       if (path === "") return Either.left(`${JSON.stringify(address)} has no path; give unix:/run/xds.sock`)
-      return Either.right({ _tag: "Unix", path, authority: "localhost" })
+      const problem = SocketPath.problemOf(path)
+      return problem === undefined ? Either.right({ _tag: "Unix", path, authority: "localhost" }) : Either.left(problem)
     }
     default:
       return Either.left(`names of the scheme ${scheme}: are not supported; ${schemes.join(", ")} are`)

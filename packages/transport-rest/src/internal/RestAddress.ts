@@ -1,4 +1,5 @@
 /** The address of a REST server: a URL, or gRPC's syntax as in every other transport. */
+import * as SocketPath from "@effect-xds/transport-node/SocketPath"
 import * as Either from "effect/Either"
 
 /** The target of a request. */
@@ -15,7 +16,11 @@ const syntax = "give host:port, http://host:port, https://host:port or unix:/pat
 /** Parses an address; or why it is invalid, in words. `tls`: whether the server is reached over TLS. */
 export const parse = (address: string, tls: boolean): Either.Either<RestAddress, string> => {
   const unix = /^unix:(?:\/\/)?(.+)$/.exec(address)?.[1]
-  if (unix !== undefined) return Either.right({ socketPath: unix, host: "localhost", port: 0, prefix: "" })
+  if (unix !== undefined) {
+    const problem = SocketPath.problemOf(unix)
+    if (problem !== undefined) return Either.left(problem)
+    return Either.right({ socketPath: unix, host: "localhost", port: 0, prefix: "" })
+  }
   const given = /^(https?):\/\//.exec(address)?.[1]
   if (given === "https" && !tls) return Either.left("https:// needs TLS credentials; give them, or http://")
   if (given === "http" && tls)
