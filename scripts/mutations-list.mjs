@@ -12129,6 +12129,13 @@ const server = [
     line: "if (problem !== undefined) return Either.left(problem)",
     becomes: "",
     by: "packages/transport-rest/test/RestClient.test.ts"
+  },
+  {
+    fault: "a pipe is taken for a file of certificates, and waited for",
+    file: "packages/transport-node/src/RegularFile.ts",
+    line: "if (stats.isFile() || stats.isDirectory()) return",
+    becomes: "if (stats.isFile() || stats.isDirectory() || stats.isFIFO()) return",
+    by: "packages/transport-node/test/RegularFile.test.ts"
   }
 ]
 

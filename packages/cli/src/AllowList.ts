@@ -6,11 +6,12 @@
 import * as Reason from "@effect-xds/proto/Reason"
 import { Refusal } from "@effect-xds/server/Refusal"
 import type { ServerTransport } from "@effect-xds/transport"
+import * as RegularFile from "@effect-xds/transport-node/RegularFile"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
-import { readFile, stat } from "node:fs/promises"
+import { stat } from "node:fs/promises"
 import { CommandFailure } from "./CommandFailure.js"
 
 /**
@@ -205,7 +206,7 @@ const signatureOf = async (path: string): Promise<string> => {
 const read = async (path: string): Promise<Read> => {
   // Before it is read: a change meanwhile is seen the next time.
   const signature = await signatureOf(path)
-  const text = await readFile(path, "utf8")
+  const text = await RegularFile.read(path)
   const rules = await parseFile(text)
   if (typeof rules === "string") throw new Error(rules)
   return { signature, isBlank: text.trim() === "", rules }

@@ -1,5 +1,6 @@
 import type { ServerTransport } from "@effect-xds/transport"
 import { Chunk, Effect, Either, Fiber, Logger, Option, TestClock, TestContext } from "effect"
+import { execFileSync } from "node:child_process"
 import { appendFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { setImmediate } from "node:timers/promises"
@@ -83,6 +84,13 @@ describe("an allow list", () => {
     expect(await AllowList.parseFile("a: [")).toBe("it is not YAML")
     expect(await AllowList.parseFile("'CN:a': [17]")).toContain("not all names")
     expect(await AllowList.parseFile("")).toEqual([])
+  })
+
+  it("is no pipe, which nobody may ever write to", async () => {
+    const pipe = join(temporaryDirectory(), "pipe")
+    execFileSync("sh", ["-c", 'mkfifo "$0"', pipe])
+    const { message } = await Effect.runPromise(Effect.flip(AllowList.make([], pipe)))
+    expect(message).toContain(`--allow-file ${pipe} cannot be used: ${pipe} is not a regular file`)
   })
 
   it("is read from a file again when that changes, and stays while the file is of no use", async () => {

@@ -4,15 +4,15 @@
  *
  * @since 0.1.0
  */
-import { readFileSync } from "node:fs"
 import type { SecureContextOptions } from "node:tls"
 import { createSecureContext } from "node:tls"
 import type { Credentials } from "@effect-xds/transport/ClientTransport"
 import * as Certificates from "./Certificates.js"
 import * as Ciphers from "./internal/Ciphers.js"
 import * as Pem from "./internal/Pem.js"
+import * as RegularFile from "./RegularFile.js"
 
-const pem = (value: string): string => (Pem.isText(value) ? value : readFileSync(value, "utf8"))
+const pem = (value: string): string => (Pem.isText(value) ? value : RegularFile.readSync(value))
 
 /**
  * Reads the files as they are now, so that each connection uses the current certificates. TLS 1.3 and 1.2, the latter

@@ -10,13 +10,13 @@ import * as Either from "effect/Either"
 import type * as Scope from "effect/Scope"
 import type { FSWatcher } from "node:fs"
 import { watch as watchDirectory } from "node:fs"
-import { readFile } from "node:fs/promises"
 import { dirname } from "node:path"
 import type { SecureContextOptions, TlsOptions as NodeTlsOptions } from "node:tls"
 import { createSecureContext } from "node:tls"
 import * as Certificates from "./Certificates.js"
 import * as Ciphers from "./internal/Ciphers.js"
 import * as Pem from "./internal/Pem.js"
+import * as RegularFile from "./RegularFile.js"
 
 /**
  * TLS options of a server.
@@ -64,7 +64,7 @@ const unusable =
 const pem = (name: string, value: string): Effect.Effect<string, Unusable> =>
   Pem.isText(value)
     ? Effect.succeed(value)
-    : Effect.tryPromise({ try: () => readFile(value, "utf8"), catch: unusable(`tls.${name} cannot be read`) })
+    : Effect.tryPromise({ try: () => RegularFile.read(value), catch: unusable(`tls.${name} cannot be read`) })
 
 /** The certificates that were loaded, with their sources. */
 const sourcesOf = (options: TlsOptions, { ca, cert }: SecureContextOptions): ReadonlyArray<Certificates.Source> => {
