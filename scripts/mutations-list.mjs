@@ -61,8 +61,8 @@ const server = [
   {
     fault: "those of many resources that are such are found at once",
     file: "Steps.ts",
-    line: "    if (++place % atOnce === 0) yield\n",
-    becomes: "    place++\n",
+    line: "    if (is(item, place)) found.push(item)\n    if (++place % atOnce === 0) yield\n",
+    becomes: "    if (is(item, place)) found.push(item)\n    place++\n",
     by: "packages/core/test/LargeRequest.test.ts"
   },
   {
@@ -909,8 +909,8 @@ const server = [
   {
     fault: "client: a resource that is rejected counts as missing",
     file: "client/ReceivedResponse.ts",
-    line: "const seen = [...came, ...bad, ...others, ...removed, ...failed.map(nameOf), ...missing]",
-    becomes: "const seen = came"
+    line: "const seen = [...brought, ...withCollections(unusable), ...gone]",
+    becomes: "const seen = brought"
   },
   {
     fault: "client: the timer of a name that was given up goes on",
@@ -957,13 +957,13 @@ const server = [
   {
     fault: "client: what was never seen counts as deleted when it is absent",
     file: "client/CacheUpdate.ts",
-    line: "const isKnown = entry.held?.server === server ? policy.isServed(name) : policy.isAnswered(name)",
+    line: "const isKnown = entry.held?.server === server ? isServed(name) : isAnswered(name)",
     becomes: "const isKnown = true"
   },
   {
     fault: "client: a response of heartbeats alone deletes the rest",
     file: "client/Validation.ts",
-    line: "(bodies > 0 || response.resources.length === 0)",
+    line: "(this.#bodies > 0 || response.resources.length === 0)",
     becomes: "true"
   },
   {
@@ -993,8 +993,8 @@ const server = [
   {
     fault: "client: a rejected resource is not used any more",
     file: "client/CacheUpdate.ts",
-    line: 'changes.fail(name, known ?? requested, "Nacked", { error, version, at: now }, drop)',
-    becomes: 'changes.fail(name, known ?? requested, "Nacked", { error, version, at: now }, true)'
+    line: 'changes.fail(name, known ?? requested, "Nacked", failure, failOnDataErrors)',
+    becomes: 'changes.fail(name, known ?? requested, "Nacked", failure, true)'
   },
   {
     fault: "client: who watches late is told nothing",
@@ -1059,26 +1059,26 @@ const server = [
   {
     fault: "client: errors of resources that a wildcard brings are passed over",
     file: "client/Validation.ts",
-    line: "if (!isAsked(name, view)) continue",
-    becomes: 'if (name !== "*" && !view.isNamed(name) && !view.isMember(name)) continue'
+    line: "if (!isAsked(name, this.view)) return",
+    becomes: 'if (name !== "*" && !this.view.isNamed(name) && !this.view.isMember(name)) return'
   },
   {
     fault: "client: an error of everything is passed over",
     file: "client/Validation.ts",
-    line: "if (!isAsked(name, view)) continue",
-    becomes: 'if (name === "*" || !isAsked(name, view)) continue'
+    line: "if (!isAsked(name, this.view)) return",
+    becomes: 'if (name === "*" || !isAsked(name, this.view)) return'
   },
   {
     fault: "client: beside an error of everything, what a response lacks is gone",
     file: "client/Validation.ts",
-    line: 'if (name === "*" && error.code !== NOT_FOUND) isWhole = false',
+    line: 'if (name === "*" && error.code !== NOT_FOUND) this.#isWhole = false',
     becomes: ""
   },
   {
     fault: "client: everything that is not found stays",
     file: "client/CacheUpdate.ts",
-    line: "if (whole !== undefined && (whole.error.code === NOT_FOUND || (drop && isDataError(whole.error)))) {",
-    becomes: "if (whole !== undefined && drop && isDataError(whole.error)) {"
+    line: "const isDropping = error.code === NOT_FOUND || (this.policy.failOnDataErrors && isDataError(error))",
+    becomes: "const isDropping = this.policy.failOnDataErrors && isDataError(error)"
   },
   {
     fault: "client: a resource that is not found stays, though only the wildcard brought it",
@@ -1089,14 +1089,14 @@ const server = [
   {
     fault: "client: an error of the server is forgotten with the next response",
     file: "client/CacheUpdate.ts",
-    line: 'if (entry.status === "ReceivedError" && (entry.failure?.at ?? 0) >= policy.since) continue',
+    line: 'if (entry.status === "ReceivedError" && (entry.failure?.at ?? 0) >= since) return',
     becomes: ""
   },
   {
     fault: "client: what the server could not give stays for ever, whatever it says on the next stream",
     file: "client/CacheUpdate.ts",
-    line: 'if (entry.status === "ReceivedError" && (entry.failure?.at ?? 0) >= policy.since) continue',
-    becomes: 'if (entry.status === "ReceivedError") continue'
+    line: 'if (entry.status === "ReceivedError" && (entry.failure?.at ?? 0) >= since) return',
+    becomes: 'if (entry.status === "ReceivedError") return'
   },
   {
     fault: "client: it names the version of what the server could not give",
@@ -1107,13 +1107,13 @@ const server = [
   {
     fault: "client: errors of ever new names are all remembered",
     file: "client/CacheUpdate.ts",
-    line: "if (known === undefined && changes.size >= policy.maxResources) continue",
+    line: "if (known === undefined && changes.size >= maxResources) return",
     becomes: ""
   },
   {
     fault: "client: a resource that is gone and the reason why are a contradiction",
     file: "client/Validation.ts",
-    line: "for (const { name } of errors) gone.delete(name)",
+    line: "for (const { name } of errors) this.gone.delete(name)",
     becomes: ""
   },
   {
@@ -1175,7 +1175,7 @@ const server = [
   {
     fault: "client: what was seen on one stream is waited for on no other",
     file: "client/ReceivedResponse.ts",
-    line: "names: other === key ? seen : came",
+    line: "names: other === key ? seen : brought",
     becomes: "names: seen"
   },
   {
@@ -4340,8 +4340,8 @@ const server = [
   {
     fault: "VHDS client: a domain cannot move within a response",
     file: "client/Ownership.ts",
-    line: "if (changed.has(holder)) return rejected.has(holder) ? holder : undefined",
-    becomes: "if (changed.has(holder)) return holder"
+    line: "if (this.#changed.has(holder)) return this.rejected.has(holder) ? holder : undefined",
+    becomes: "if (this.#changed.has(holder)) return holder"
   },
   {
     fault: "VHDS client: a virtual host that is rejected loses the domains that it keeps",
@@ -4352,7 +4352,7 @@ const server = [
   {
     fault: "VHDS client: a virtual host is removed only for who asked by its own name",
     file: "client/Validation.ts",
-    line: "const aliases = Ownerships.aliasesOf(view.ownership, name).filter((alias) => !seen.has(alias))",
+    line: "const aliases = Ownerships.aliasesOf(view.ownership, name).filter((alias) => !this.#seen.has(alias))",
     becomes: "const aliases = Ownerships.aliasesOf(view.ownership, name).filter(() => false)"
   },
   {
@@ -4693,8 +4693,8 @@ const server = [
     fault: "LEDS: the client takes two equal endpoints for one",
     file: "client/Validation.ts",
     by: "packages/core/test/client/traces.test.ts",
-    line: "const isNamed = decoder.nameOf !== ResourceDecoders.unnamed",
-    becomes: "const isNamed = (_: Response): boolean => true"
+    line: "this.#isNamed = decoder.nameOf !== ResourceDecoders.unnamed",
+    becomes: "this.#isNamed = true"
   },
   {
     fault: "LEDS: the client takes the address of an endpoint for its name",
@@ -5287,26 +5287,26 @@ const server = [
     fault: "client: a member does not end the timer of its collection",
     file: "client/ReceivedResponse.ts",
     by: "packages/core/test/client/Client.test.ts",
-    line: "const came = [...brought, ...brought.flatMap((name) => Collection.of(name) ?? [])]",
-    becomes: "const came = brought"
+    line: "const brought = withCollections(came)",
+    becomes: "const brought = came"
   },
   {
     fault: "client: a rejected member does not end the timer of its collection",
     file: "client/ReceivedResponse.ts",
-    line: "const seen = [...came, ...bad, ...others, ",
-    becomes: "const seen = [...came, ...bad, "
+    line: "...withCollections(unusable), ...gone]",
+    becomes: "...unusable, ...gone]"
   },
   {
     fault: "client: members stay when the server says that there is no such collection",
     file: "client/CacheUpdate.ts",
-    line: "    empty(name)\n    const entry",
+    line: "    this.#empty(name)\n    const entry",
     becomes: "    const entry"
   },
   {
     fault: "client: watchers are not told that a collection has no members any more",
     file: "client/CacheUpdate.ts",
-    line: "changes.removed(gone, now)",
-    becomes: ""
+    line: "this.#changes.lessened(glob, this.now)",
+    becomes: "void glob"
   },
   {
     fault: "client: a full state deletes no members",
@@ -7613,21 +7613,21 @@ const server = [
   {
     fault: "client: what comes while a large resource is decoded goes before it",
     file: "packages/client/src/internal/Driver.ts",
-    line: "else if (!this.decode(large)) return",
-    becomes: "else void this.decode(large)",
+    line: "if (!this.take(input)) return",
+    becomes: "this.take(input)",
     by: "packages/client/test/largeResources.test.ts"
   },
   {
     fault: "client: a large resource is decoded after the end of the client",
     file: "packages/client/src/internal/Driver.ts",
-    line: "if (!this.closed && this.decode(large)) this.goOn()",
-    becomes: "if (this.decode(large)) this.goOn()",
+    line: "if (!this.closed && work()) this.goOn()",
+    becomes: "if (work()) this.goOn()",
     by: "packages/client/test/largeResources.test.ts"
   },
   {
     fault: "client: a large resource is decoded at once",
     file: "packages/client/src/internal/Driver.ts",
-    line: "while (next.done !== true && elapsed() < end)",
+    line: "while (next.done !== true && !isOver())",
     becomes: "while (next.done !== true)",
     by: "packages/client/test/largeResources.test.ts"
   },
@@ -8334,32 +8334,32 @@ const server = [
   {
     fault: "client: the watchers of a collection do not hear that the member that a watcher of its own kept is gone",
     file: "client/CacheWatch.ts",
-    line: "    changes.removed([name], entry.failure.at)\n",
+    line: "    for (const glob of changes.globsOf([name])) changes.lessened(glob, entry.failure.at)\n",
     becomes: ""
   },
   {
     fault: "client: an error NOT_FOUND of the last member does not empty its collection",
     file: "client/CacheUpdate.ts",
-    line: "(error.code === NOT_FOUND ? gone : refused).push(name)",
-    becomes: "refused.push(name)"
+    line: "this.#note(error.code === NOT_FOUND ? this.gone : this.refused, name)",
+    becomes: "this.#note(this.refused, name)"
   },
   {
     fault: "client: an error of the only member does not end the timer of its collection",
     file: "client/CacheUpdate.ts",
-    line: "(error.code === NOT_FOUND ? gone : refused).push(name)",
-    becomes: "(error.code === NOT_FOUND ? gone : []).push(name)"
+    line: "this.#note(error.code === NOT_FOUND ? this.gone : this.refused, name)",
+    becomes: "if (error.code === NOT_FOUND) this.#note(this.gone, name)"
   },
   {
     fault: "client: silence of the server means that a collection with members is missing",
     file: "client/ClientCache.ts",
-    line: "if (Collection.isGlob(name) && hasMembers(type.entries, name)) {",
+    line: "if (Collection.isGlob(name) && changes.hadMembers(name)) {",
     becomes: 'if (name === "") {'
   },
   {
     fault: "client: a collection that was missing while a member was kept is never told so",
     file: "client/CachedType.ts",
-    line: "        if (heldBefore.has(glob)) this.tell(glob, entry, resultOf(entry, failure.error))\n",
-    becomes: "        void resultOf\n"
+    line: "      this.tell(glob, entry, resultOf(entry, failure.error))\n",
+    becomes: "      void resultOf\n"
   },
   {
     fault: "name table: what a draft of a table changes is changed in the table, too",
@@ -8796,15 +8796,15 @@ const server = [
     fault: "unchanged resources are found beside removed ones",
     file: "client/Validation.ts",
     by: "packages/core/test/client/ResponseOrder.test.ts",
-    line: "const isEachItself = gone.size === 0 && Ownerships.isNone(view.ownership)",
-    becomes: "const isEachItself = Ownerships.isNone(view.ownership)"
+    line: "this.#isEachItself = gone.size === 0 && Ownerships.isNone(view.ownership)",
+    becomes: "this.#isEachItself = Ownerships.isNone(view.ownership)"
   },
   {
     fault: "unchanged resources are found although aliases lead to them",
     file: "client/Validation.ts",
     by: "packages/core/test/client/ResponseOrder.test.ts",
-    line: "const isEachItself = gone.size === 0 && Ownerships.isNone(view.ownership)",
-    becomes: "const isEachItself = gone.size === 0"
+    line: "this.#isEachItself = gone.size === 0 && Ownerships.isNone(view.ownership)",
+    becomes: "this.#isEachItself = gone.size === 0"
   },
   {
     fault: "a name with invalid UTF-8 is not read at first",
@@ -9194,8 +9194,8 @@ const server = [
   {
     fault: "client: each collection that loses its members is looked through by itself",
     file: "client/CachedType.ts",
-    line: '      this.fail(glob, entry, "DoesNotExist", { error, version: "", at: now }, false, false)',
-    becomes: '      this.fail(glob, entry, "DoesNotExist", { error, version: "", at: now }, false)',
+    line: "if (entry === undefined || this.counts().isInUse(glob)) return",
+    becomes: "if (entry === undefined || hasMembers(this.entries, glob)) return",
     by: "packages/core/test/client/Client.test.ts"
   },
   {
@@ -11255,9 +11255,9 @@ const server = [
   {
     fault: "VHDS client: a host without a body, and so without a virtual host, counts as renewed",
     file: "client/Validation.ts",
-    line: "if (ttl === undefined && resource.aliases.includes(each)) removed.push(each)",
+    line: "if (ttl === undefined && resource.aliases.includes(each)) this.#removed.push(each)",
     becomes:
-      "if (ttl === undefined && resource.aliases.includes(each) && held?.version !== version) removed.push(each)",
+      "if (ttl === undefined && resource.aliases.includes(each) && held?.version !== version) this.#removed.push(each)",
     by: "packages/core/test/client/traces.test.ts"
   },
   {
@@ -12136,6 +12136,62 @@ const server = [
     line: "if (stats.isFile() || stats.isDirectory()) return",
     becomes: "if (stats.isFile() || stats.isDirectory() || stats.isFIFO()) return",
     by: "packages/transport-node/test/RegularFile.test.ts"
+  },
+  {
+    fault: "client: many resources in one response are decoded in one turn",
+    file: "client/Validation.ts",
+    line: "if (validating.decoded !== before || index % Steps.atOnce === 0) yield",
+    becomes: "void before",
+    by: "packages/client/test/manyResources.test.ts"
+  },
+  {
+    fault: "client: a type that is added while a long response is worked on is lost",
+    file: "packages/client/src/internal/Driver.ts",
+    line: "this.follow([FlowControl.withDecodersOf(state, this.state), outputs], now)",
+    becomes: "this.follow([state, outputs], now)",
+    by: "packages/client/test/manyResources.test.ts"
+  },
+  {
+    fault: "client: a watcher that was idle while a response was worked on counts as one that has processed it",
+    file: "packages/client/src/internal/Driver.ts",
+    line: 'if (input._tag === "Taken" && this.watchers.get(input.watcher)?.isBusy() === true) return true',
+    becomes: "",
+    by: "packages/client/test/manyResources.test.ts"
+  },
+  {
+    fault: "client: all watchers are woken in one turn",
+    file: "packages/client/src/internal/Driver.ts",
+    line: "      if (left-- === 0) {",
+    becomes: "      if (left-- === -1) {",
+    by: "packages/client/test/manyResources.test.ts"
+  },
+  {
+    fault: "client: a watcher takes thousands of events at once",
+    file: "packages/client/src/internal/Watcher.ts",
+    line: "const most = 256",
+    becomes: "const most = 25_600",
+    by: "packages/client/test/manyResources.test.ts"
+  },
+  {
+    fault: "client: in steps, what a complete response lacks stays",
+    file: "client/CacheUpdate.ts",
+    line: "  yield* Steps.each(applying.ofComplete, (each) => applying.lack(each))\n",
+    becomes: "",
+    by: "packages/core/test/client/traces.test.ts"
+  },
+  {
+    fault: "client: each collection that does not exist any more is looked through by itself",
+    file: "client/CacheUpdate.ts",
+    line: "    return (this.#ending = ending)",
+    becomes: "    return ending",
+    by: "packages/core/test/client/Client.test.ts"
+  },
+  {
+    fault: "client: of problems that have just room some are left out",
+    file: "client/Validation.ts",
+    line: "for (let length = -2; count",
+    becomes: "for (let length = 0; count",
+    by: "packages/core/test/client/wire.test.ts"
   }
 ]
 

@@ -1,11 +1,14 @@
+import { EventLoop } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
 import { Chunk, Effect, Fiber, Option } from "effect"
 import { type Bearing, Watcher } from "../src/internal/Watcher.js"
 
 type Offer = readonly [name: string, bearing: Bearing, event: string]
 
+const { later } = EventLoop.process
+
 const told = (offers: ReadonlyArray<Offer>) => {
-  const watcher = new Watcher<string>(1, "*", () => undefined)
+  const watcher = new Watcher<string>(1, "*", () => undefined, later)
   for (const [name, bearing, event] of offers) watcher.offer(name, bearing, event)
   return Effect.map(watcher.pull, Chunk.toReadonlyArray)
 }
@@ -82,7 +85,7 @@ const table: ReadonlyArray<readonly [title: string, offers: ReadonlyArray<Offer>
 describe("Watcher", () => {
   it.effect("★ is told nothing of what came and went while it took no events, and keeps nothing of it", () =>
     Effect.gen(function* () {
-      const watcher = new Watcher<string>(1, "*", () => undefined)
+      const watcher = new Watcher<string>(1, "*", () => undefined, later)
       watcher.offer("a", "State", "a is there")
       yield* watcher.pull
       for (let index = 0; index < 1_000; index++) {
@@ -116,7 +119,7 @@ describe("Watcher", () => {
   it.effect("is busy from the first event until it comes back for more", () =>
     Effect.gen(function* () {
       let idle = 0
-      const watcher = new Watcher<string>(1, "*", () => idle++)
+      const watcher = new Watcher<string>(1, "*", () => idle++, later)
       expect(watcher.busy).toBe(false)
       watcher.offer("a", "State", "1")
       expect(watcher.busy).toBe(true)
@@ -134,14 +137,14 @@ describe("Watcher", () => {
 
   it.effect("what is told while it says that it is idle is not lost", () =>
     Effect.gen(function* () {
-      const watcher: Watcher<string> = new Watcher<string>(1, "*", () => watcher.offer("a", "State", "1"))
+      const watcher: Watcher<string> = new Watcher<string>(1, "*", () => watcher.offer("a", "State", "1"), later)
       expect(Chunk.toReadonlyArray(yield* watcher.pull)).toEqual(["1"])
     })
   )
 
   it.effect("ends after what is pending, and at once for who waits", () =>
     Effect.gen(function* () {
-      const watcher = new Watcher<string>(1, "*", () => undefined)
+      const watcher = new Watcher<string>(1, "*", () => undefined, later)
       const waiting = yield* Effect.fork(watcher.pull)
       yield* Effect.yieldNow()
       watcher.offer("a", "State", "1")
@@ -149,7 +152,7 @@ describe("Watcher", () => {
       expect(Chunk.toReadonlyArray(yield* Fiber.join(waiting))).toEqual(["1"])
       expect(yield* Effect.flip(watcher.pull)).toEqual(Option.none())
 
-      const other = new Watcher<string>(2, "*", () => undefined)
+      const other = new Watcher<string>(2, "*", () => undefined, later)
       const alone = yield* Effect.fork(Effect.flip(other.pull))
       yield* Effect.yieldNow()
       other.end()
@@ -163,7 +166,7 @@ describe("Watcher", () => {
 
   it.effect("a pull that is interrupted takes nothing", () =>
     Effect.gen(function* () {
-      const watcher = new Watcher<string>(1, "*", () => undefined)
+      const watcher = new Watcher<string>(1, "*", () => undefined, later)
       const fiber = yield* Effect.fork(watcher.pull)
       yield* Effect.yieldNow()
       yield* Fiber.interrupt(fiber)

@@ -12,6 +12,7 @@ import { LargeAssignment, ScriptedServer } from "@effect-xds/testing"
 import { EventLoop } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Logger, Scope, Stream, TestClock } from "effect"
+import { HandTurnedLoop } from "./HandTurnedLoop.js"
 
 const { typeUrl } = ResourceType.ClusterLoadAssignment
 
@@ -29,37 +30,12 @@ const response = (nonce: string, value: Uint8Array) =>
     })
   )
 
-/** A loop whose turns are done by hand. Each slice is over after `steps` steps of decoding. */
-class Loop implements EventLoop.Service {
-  readonly waiting: Array<() => void> = []
-  private readings = 0
-
-  constructor(private readonly steps: number) {}
-
-  readonly soon = EventLoop.process.soon
-  readonly later = (work: () => void): (() => void) => {
-    this.waiting.push(work)
-    return () => undefined
-  }
-  readonly elapsed = (): number => this.readings++ * (4 / this.steps)
-
-  /** Turns until nothing waits, or so many. */
-  turn(most = Infinity): number {
-    let turns = 0
-    while (turns < most && this.waiting.length > 0) {
-      for (const work of this.waiting.splice(0)) work()
-      turns++
-    }
-    return turns
-  }
-}
-
 const settle = Effect.repeatN(Effect.yieldNow(), 50)
 
 /** A client that watches `web` on a loop that turns by hand. */
 const watching = (steps = 8) =>
   Effect.gen(function* () {
-    const loop = new Loop(steps)
+    const loop = new HandTurnedLoop(steps)
     const scope = yield* Scope.make()
     const context = yield* XdsClient.layer({
       bootstrap: Bootstrap.make({ servers: ["s:1"], node: { id: "n" } })

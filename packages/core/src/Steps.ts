@@ -109,6 +109,19 @@ export const filter = function* <A>(from: Iterable<A>, is: (item: A, place: numb
 }
 
 /**
+ * A loop in steps.
+ *
+ * @since 0.1.0
+ */
+export const each = function* <A>(items: Iterable<A>, work: (item: A) => void): Steps<void> {
+  let place = 0
+  for (const item of items) {
+    work(item)
+    if (++place % atOnce === 0) yield
+  }
+}
+
+/**
  * The result, without letting other work run.
  *
  * @since 0.1.0

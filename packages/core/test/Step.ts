@@ -3,6 +3,7 @@ import * as ServerStream from "@effect-xds/core/server/ServerStream"
 import * as Steps from "@effect-xds/core/Steps"
 import * as Equal from "effect/Equal"
 import { NameSet } from "@effect-xds/core/server/NameSet"
+import * as NameTrie from "@effect-xds/core/resource/NameTrie"
 import { NameTable } from "@effect-xds/core/server/NameTable"
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
@@ -18,13 +19,17 @@ export const step = (stream: ServerStream.ServerStream, input: ServerStream.Inpu
 }
 
 /** Where two values are different, and how. */
-const different = (one: unknown, other: unknown, place: string): string | undefined => {
+export const different = (one: unknown, other: unknown, place: string): string | undefined => {
   if (Object.is(one, other)) return undefined
   // Only where they differ: writing a state takes longer than comparing two.
   const told = () => `${place} is ${show(one)} instead of ${show(other)}`
   if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return told()
   // How often it was copied makes no difference.
-  if (HashMap.isHashMap(one) || HashSet.isHashSet(one)) return Equal.equals(one, other) ? undefined : told()
+  if (HashSet.isHashSet(one) || HashMap.isHashMap(one)) {
+    if (Equal.equals(one, other)) return undefined
+    if (!HashMap.isHashMap(one) || !HashMap.isHashMap(other)) return told()
+    return different(inOrder(one), inOrder(other), place)
+  }
   const [entries, others] = [entriesOf(one), entriesOf(other)]
   if (entries.length !== others.length) return told()
   for (const [index, [key, value]] of entries.entries()) {
@@ -36,13 +41,19 @@ const different = (one: unknown, other: unknown, place: string): string | undefi
   return undefined
 }
 
+/** Equal maps may have their keys in another order. */
+const inOrder = (map: HashMap.HashMap<unknown, unknown>): ReadonlyMap<unknown, unknown> =>
+  new Map(Array.from(map).sort(([one], [other]) => (String(one) < String(other) ? -1 : 1)))
+
 const entriesOf = (value: object): Array<[unknown, unknown]> =>
   value instanceof Map
     ? Array.from(value)
-    : value instanceof NameTable
+    : value instanceof NameTrie.NameTrie
       ? Array.from<readonly [unknown, unknown], [unknown, unknown]>(value, ([name, each]) => [name, each])
-      : value instanceof Set || value instanceof NameSet
-        ? Array.from(value, (each): [unknown, unknown] => [each, each])
-        : Object.entries(value)
+      : value instanceof NameTable
+        ? Array.from<readonly [unknown, unknown], [unknown, unknown]>(value, ([name, each]) => [name, each])
+        : value instanceof Set || value instanceof NameSet
+          ? Array.from(value, (each): [unknown, unknown] => [each, each])
+          : Object.entries(value)
 
 const show = (value: unknown): string => JSON.stringify(value)

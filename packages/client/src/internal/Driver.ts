@@ -6,7 +6,7 @@ import type * as Client from "@effect-xds/core/client/Client"
 import * as FlowControl from "@effect-xds/core/client/FlowControl"
 import * as LargeResources from "@effect-xds/core/client/LargeResources"
 import type { DecoderConflict } from "@effect-xds/core/client/ResourceDecoder"
-import type * as Steps from "@effect-xds/core/Steps"
+import * as Steps from "@effect-xds/core/Steps"
 import * as ClientRequest from "@effect-xds/core/wire/ClientRequest"
 import * as ClientResponse from "@effect-xds/core/wire/ClientResponse"
 import type { ErrorDetail, Protocol } from "@effect-xds/core/wire/Request"
@@ -40,6 +40,8 @@ interface OpenStream {
 /** Who is told of a watch. */
 interface Told {
   readonly tell: (output: Output<"Notify">) => void
+  /** Whether it was told something that it has not processed. */
+  readonly isBusy: () => boolean
   /** Nothing more is told. */
   readonly end: () => void
 }
@@ -55,8 +57,11 @@ const maxQuoted = 2_000
 /** Milliseconds from a change until resources are counted for the metric. */
 const countDelay = 5_000
 
-/** Milliseconds of decoding in one turn. */
+/** Milliseconds of work on a response in one turn. */
 const slice = 4
+
+/** Most watchers that are woken in one turn, and inputs that are stepped: the application works then, too. */
+const atOnce = 64
 
 /** Why a stream ended. An orderly end counts as UNAVAILABLE for watchers: they have no server now. */
 const errorOf = ({ code, message }: Status.Status): ErrorDetail =>
@@ -66,12 +71,14 @@ const errorOf = ({ code, message }: Status.Status): ErrorDetail =>
 
 export class Driver {
   private state: FlowControl.FlowControl
-  private readonly inputs: Array<FlowControl.Input> = []
+  private inputs: Array<FlowControl.Input> = []
   private stepping = false
   private closed = false
   /** By watcher id. */
   private readonly watchers = new Map<number, Told>()
   private lastWatcher = 0
+  /** Watchers that are woken when many outputs are handled; `undefined`: they are woken at once. */
+  private waking: Set<{ readonly wake: () => void }> | undefined
   /** Types of which a response was applied, and who wants to know. */
   private readonly answered = new Set<string>()
   private readonly onAnswers = new Map<number, { readonly typeUrl: string; readonly onAnswer: () => void }>()
@@ -104,13 +111,17 @@ export class Driver {
   watch<A>(type: WatchableType<A>, name: string): Either.Either<Watcher<ResourceEvent<A>>, DecoderConflict> {
     return Either.map(this.withType(type), () => {
       const id = ++this.lastWatcher
-      const watcher = new Watcher<ResourceEvent<A>>(id, name, () => this.run({ _tag: "Taken", watcher: id }))
+      const { later } = this.environment.loop
+      const watcher = new Watcher<ResourceEvent<A>>(id, name, () => this.run({ _tag: "Taken", watcher: id }), later)
       const tell = ({ name: at, result }: Output<"Notify">) => {
         const [bearing, event] = eventOf(type, at, result)
-        if (event !== undefined) watcher.offer(at, bearing, event)
+        if (event === undefined) return
+        if (this.waking === undefined) return watcher.offer(at, bearing, event)
+        watcher.put(at, bearing, event)
+        this.waking.add(watcher)
       }
       if (this.closed) watcher.end()
-      else this.watchers.set(id, { tell, end: () => watcher.end() })
+      else this.watchers.set(id, { tell, isBusy: () => watcher.busy, end: () => watcher.end() })
       this.run({ _tag: "Watch", watcher: id, typeUrl: type.typeUrl, name })
       return watcher
     })
@@ -146,7 +157,7 @@ export class Driver {
         if (event !== undefined) onEvent(event, result._tag === "Updated" ? result.ownName : at)
         this.run({ _tag: "Taken", watcher: id })
       }
-      this.watchers.set(id, { tell, end: () => undefined })
+      this.watchers.set(id, { tell, isBusy: () => false, end: () => undefined })
       this.run({ _tag: "Watch", watcher: id, typeUrl: type.typeUrl, name })
       return id
     })
@@ -188,7 +199,7 @@ export class Driver {
     for (const key of Array.from(this.streams.keys())) this.forget(key, "the client ends", true)
   }
 
-  /** Steps the core until no inputs are left. Others wait in order while the large resources of a response are decoded. */
+  /** Steps the core until no inputs are left. Others wait in order while a long response is worked on. */
   private run(first: FlowControl.Input): void {
     if (this.closed) return
     this.inputs.push(first)
@@ -198,38 +209,93 @@ export class Driver {
   }
 
   private goOn(): void {
+    let left = atOnce
+    let isOver: (() => boolean) | undefined
     for (let input = this.inputs.shift(); input !== undefined; input = this.inputs.shift()) {
-      const large = input._tag === "Response" ? LargeResources.decode(this.state.client, input) : undefined
-      if (large === undefined) this.step(input)
-      else if (!this.decode(large)) return
+      if (!this.take(input)) return
+      if (this.inputs.length === 0) continue
+      isOver ??= this.slice()
+      if (--left === 0 || isOver()) return this.goOnLater(() => true)
     }
     this.stepping = false
     this.setAlarm()
   }
 
-  /** Decodes for a while; `false`: the rest is done in a later turn, which then goes on. */
-  private decode(large: Steps.Steps<FlowControl.Input>): boolean {
-    const { elapsed, later } = this.environment.loop
-    const end = elapsed() + slice
-    let next = large.next()
-    while (next.done !== true && elapsed() < end) next = large.next()
-    if (next.done === true) {
-      this.step(next.value)
-      return true
-    }
-    later(() => {
-      if (!this.closed && this.decode(large)) this.goOn()
+  /** Whether a slice is over that begins now. */
+  private slice(): () => boolean {
+    const { elapsed } = this.environment.loop
+    const until = elapsed() + slice
+    return () => elapsed() >= until
+  }
+
+  /** Works in a later turn; if the work is done then, the next inputs follow. */
+  private goOnLater(work: () => boolean): void {
+    this.environment.loop.later(() => {
+      if (!this.closed && work()) this.goOn()
     })
+  }
+
+  /** `false`: the rest is done in later turns, which then go on with the next input. */
+  private take(input: FlowControl.Input): boolean {
+    if (input._tag === "Response") {
+      const large = LargeResources.decode(this.state.client, input)
+      return large === undefined ? this.receive(input) : this.inSlices(large, (decoded) => this.receive(decoded))
+    }
+    // It was told something since. Then it says again that it has processed all.
+    if (input._tag === "Taken" && this.watchers.get(input.watcher)?.isBusy() === true) return true
+    const now = this.environment.now()
+    return this.follow(FlowControl.step(this.state, input, now), now)
+  }
+
+  private receive(input: FlowControl.Input & { readonly _tag: "Response" }): boolean {
+    const now = this.environment.now()
+    const long = FlowControl.stepInSteps(this.state, input, now)
+    if (long === undefined) return this.follow(FlowControl.step(this.state, input, now), now)
+    return this.inSlices(long, ([state, outputs]) =>
+      // Types may have been added meanwhile.
+      this.follow([FlowControl.withDecodersOf(state, this.state), outputs], now)
+    )
+  }
+
+  /** Works for a while, and ends the work if all is done; `false`: the rest is done in later turns, which then go on. */
+  private inSlices<A>(work: Steps.Steps<A>, end: (result: A) => boolean): boolean {
+    const isOver = this.slice()
+    let next = work.next()
+    while (next.done !== true && !isOver()) next = work.next()
+    if (next.done === true) return end(next.value)
+    this.goOnLater(() => this.inSlices(work, end))
     return false
   }
 
-  private step(input: FlowControl.Input): void {
-    const now = this.environment.now()
-    const [state, outputs] = FlowControl.step(this.state, input, now)
+  /** The state after a step, and what is to be done then. */
+  private follow([state, outputs]: ReturnType<typeof FlowControl.step>, now: number): boolean {
     this.state = state
     // Counting visits every resource, so it is delayed and not done at every change.
     if (this.countAt === never && outputs.length > 0) this.countAt = now + countDelay
+    if (outputs.length > atOnce) return this.inSlices(this.handling(outputs), () => this.wake())
     for (const output of outputs) this.attempt(output)
+    return true
+  }
+
+  /** Handles many outputs. Watchers are woken after all of them: one may be told of thousands of resources. */
+  private *handling(outputs: ReadonlyArray<FlowControl.Output>): Steps.Steps<void> {
+    this.waking = new Set()
+    yield* Steps.each(outputs, (output) => this.attempt(output))
+  }
+
+  /** Wakes watchers, not many in one turn; `false`: the others follow in later turns, which then go on. */
+  private wake(): boolean {
+    let left = atOnce
+    for (const watcher of this.waking ?? []) {
+      if (left-- === 0) {
+        this.goOnLater(() => this.wake())
+        return false
+      }
+      this.waking?.delete(watcher)
+      watcher.wake()
+    }
+    this.waking = undefined
+    return true
   }
 
   private setAlarm(): void {
@@ -265,6 +331,7 @@ export class Driver {
       case "Connect":
         return this.connect(output)
       case "Close":
+        this.forgetInputs(output.stream)
         return this.forget(output.stream, "not needed any more", true)
       case "Send":
         return this.send(output)
@@ -403,6 +470,12 @@ export class Driver {
     this.links.ended(this.addressOf(key), error.message)
     this.forget(key, error.message, end)
     this.run({ _tag: "Ended", stream: key, error, random: this.environment.random() })
+  }
+
+  /** Forgets what a stream said that is not stepped yet. The next stream may have the same key. */
+  private forgetInputs(key: string): void {
+    const { inputs } = this
+    if (inputs.length > 0) this.inputs = inputs.filter((input) => !("stream" in input) || input.stream !== key)
   }
 
   /** Forgets a stream: later calls of its transport are ignored. */

@@ -1,6 +1,7 @@
 /**
  * One watcher: its pending events, in bounded memory, and whether it is still processing the last ones.
  */
+import type * as EventLoop from "@effect-xds/transport/EventLoop"
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -21,11 +22,16 @@ export type Bearing = "State" | "Gone" | "Ambient" | "Recovered"
 
 const nothingMore = Effect.fail(Option.none())
 
+/** Most resources whose events are taken at once. Those that are left are taken in a later turn of the event loop. */
+const most = 256
+
 export class Watcher<in out A> {
   #pending = new Map<string, Pending<A>>()
   /** Resources that it was told of, and not that they are gone. */
   readonly #told = new Set<string>()
   #resume: ((next: Pull<A>) => void) | undefined
+  /** Whether the last events that were taken were not all. */
+  #isMore = false
   #busy = false
   #ended = false
 
@@ -34,7 +40,8 @@ export class Watcher<in out A> {
     /** The name that is watched: `*` and collections stand for many resources. */
     private readonly watched: string,
     /** Called when the watcher pulls again with no events pending. */
-    private readonly onIdle: (watcher: Watcher<A>) => void
+    private readonly onIdle: (watcher: Watcher<A>) => void,
+    private readonly later: EventLoop.Service["later"]
   ) {}
 
   /** Whether events are pending or being processed. */
@@ -47,6 +54,12 @@ export class Watcher<in out A> {
    * went, and that it was not told of, it is told nothing: while it takes no events there may be any number of them.
    */
   offer(name: string, bearing: Bearing, event: A): void {
+    this.put(name, bearing, event)
+    this.wake()
+  }
+
+  /** {@link offer}, of which it hears only when it is woken, or pulls. */
+  put(name: string, bearing: Bearing, event: A): void {
     const before = this.#pending.get(name)
     if (bearing === "Gone" && before?.state !== undefined && name !== this.watched && !this.#told.has(name)) {
       this.#pending.delete(name)
@@ -56,18 +69,23 @@ export class Watcher<in out A> {
       this.#pending.set(name, { state: event, isGone: bearing === "Gone", ambient: undefined })
     else if (before === undefined) this.#pending.set(name, { state: undefined, isGone: false, ambient: event })
     else before.ambient = bearing === "Recovered" && before.state !== undefined ? undefined : event
-    this.#resume?.(Effect.sync(() => this.#take()))
+  }
+
+  /** Gives the pending events, if there are any, to who waits for them. */
+  wake(): void {
+    if (this.#pending.size > 0) this.#resume?.(Effect.sync(() => this.#take()))
   }
 
   /** Nothing comes any more after what is pending. */
   end(): void {
     this.#ended = true
+    this.wake()
     this.#resume?.(nothingMore)
   }
 
-  /** All pending events, or the next. A pull means that the events of the pull before are processed. */
+  /** The pending events, or the next. A pull means that the events of the pull before are processed. */
   readonly pull: Pull<A> = Effect.suspend(() => {
-    if (this.#pending.size > 0) return Effect.succeed(this.#take())
+    if (this.#pending.size > 0) return this.#isMore ? this.#takeLater : Effect.succeed(this.#take())
     if (this.#ended) return nothingMore
     this.#busy = false
     this.onIdle(this)
@@ -87,15 +105,24 @@ export class Watcher<in out A> {
     })
   })
 
+  readonly #takeLater: Pull<A> = Effect.async((resume) => {
+    const cancel = this.later(() => resume(Effect.sync(() => this.#take())))
+    return Effect.sync(cancel)
+  })
+
   #take(): Chunk.Chunk<A> {
     const events: Array<A> = []
+    this.#isMore = this.#pending.size > most
+    let left = most
     for (const [name, { ambient, isGone, state }] of this.#pending) {
+      if (left-- === 0) break
+      if (this.#isMore) this.#pending.delete(name)
       if (isGone) this.#told.delete(name)
       else this.#told.add(name)
       if (state !== undefined) events.push(state)
       if (ambient !== undefined) events.push(ambient)
     }
-    this.#pending = new Map()
+    if (!this.#isMore) this.#pending = new Map()
     this.#busy = true
     return Chunk.unsafeFromArray(events)
   }

@@ -118,7 +118,7 @@ export const unwatch = (
   } else if (isLast && entry.failure !== undefined && isGone(entry.status, entry.failure)) {
     // Only named watchers kept a removed resource in use.
     changes.fail(name, next, entry.status, entry.failure, true)
-    changes.removed([name], entry.failure.at)
+    for (const glob of changes.globsOf([name])) changes.lessened(glob, entry.failure.at)
   } else {
     changes.set(name, next)
   }

@@ -5,6 +5,7 @@
  */
 import * as HashSet from "effect/HashSet"
 import * as NameTrie from "../resource/NameTrie.js"
+import * as Steps from "../Steps.js"
 import * as Authority from "../protocol/Authority.js"
 import * as Collection from "../protocol/Collection.js"
 import * as StatusCode from "../protocol/StatusCode.js"
@@ -236,21 +237,6 @@ export const collectionOf = ({ collections, entries }: TypeCache, name: string):
 export const isBrought = (type: TypeCache, name: string): boolean =>
   (HashSet.size(type.watchers) > 0 && Authority.isInWildcard(name)) || collectionOf(type, name) !== undefined
 
-/** Which of some collections have such a member. All of them in one pass: a response may empty a thousand. */
-const withMembers = (
-  entries: Iterable<readonly [string, Entry]>,
-  globs: ReadonlySet<string>,
-  isOne: (entry: Entry) => boolean
-): ReadonlySet<string> => {
-  const found = new Set<string>()
-  for (const [name, entry] of entries) {
-    if (found.size === globs.size) break
-    const glob = isOne(entry) ? Collection.of(name) : undefined
-    if (glob !== undefined && globs.has(glob)) found.add(glob)
-  }
-  return found
-}
-
 const isHeld = ({ held }: Entry): boolean => held !== undefined
 
 /**
@@ -258,8 +244,39 @@ const isHeld = ({ held }: Entry): boolean => held !== undefined
  *
  * @since 0.1.0
  */
-export const hasMembers = (entries: Iterable<readonly [string, Entry]>, glob: string): boolean =>
-  withMembers(entries, new Set([glob]), isHeld).size > 0
+export const hasMembers = (entries: Iterable<readonly [string, Entry]>, glob: string): boolean => {
+  for (const [name, entry] of entries) if (isHeld(entry) && Collection.of(name) === glob) return true
+  return false
+}
+
+/** How many members collections have. Counted once: a response may empty a thousand of them. */
+class MemberCounts {
+  readonly #held = new Map<string, number>()
+  readonly #unusable = new Map<string, number>()
+
+  /** A resource is there, or, with -1, no more. */
+  add(name: string, entry: Entry, by: 1 | -1): void {
+    const counts = isHeld(entry) ? this.#held : isUnusable(entry) ? this.#unusable : undefined
+    const glob = counts === undefined ? undefined : Collection.of(name)
+    if (glob !== undefined) counts?.set(glob, (counts.get(glob) ?? 0) + by)
+  }
+
+  /** Whether a collection has a member in use. */
+  isInUse(glob: string): boolean {
+    return (this.#held.get(glob) ?? 0) > 0
+  }
+
+  /** Whether a collection has a member that cannot be used. */
+  isUnusable(glob: string): boolean {
+    return (this.#unusable.get(glob) ?? 0) > 0
+  }
+}
+
+const countsOfMembers = (entries: Iterable<readonly [string, Entry]>): MemberCounts => {
+  const counts = new MemberCounts()
+  for (const [name, entry] of entries) counts.add(name, entry, 1)
+  return counts
+}
 
 /**
  * Whether any resource that a wildcard covers is held.
@@ -356,6 +373,9 @@ export class CacheDraft {
   private held: number
   private rejected: number
   private ownership: Ownerships.Ownership
+  /** Of the collections as they are now, and as they were before; `undefined`: not counted yet. */
+  private members: MemberCounts | undefined
+  private membersBefore: MemberCounts | undefined
   readonly notices: Array<Notice> = []
 
   constructor(
@@ -393,6 +413,10 @@ export class CacheDraft {
     this.ownership = Ownerships.replace(this.ownership, name, known?.held, entry.held)
     this.held += after[0] - before[0]
     this.rejected += after[1] - before[1]
+    if (this.members !== undefined) {
+      if (known !== undefined) this.members.add(name, known, -1)
+      if (!isDropped) this.members.add(name, entry, 1)
+    }
     if (isDropped) this.entries.remove(name)
     else this.entries.set(name, entry)
     if (entry.held !== undefined) this.expiresAt = Math.min(this.expiresAt, entry.held.expiresAt)
@@ -426,9 +450,30 @@ export class CacheDraft {
     this.tell(name, next, isAmbient ? { _tag: "AmbientError", error: failure.error } : resultOf(next, failure.error))
   }
 
-  /** Whether it is a collection with members in use. To look for them takes as long as there are resources. */
+  /** Whether it is a collection with members in use. */
   private hasMembers(name: string): boolean {
-    return this.type.collections && Collection.isGlob(name) && hasMembers(this.entries, name)
+    return this.type.collections && Collection.isGlob(name) && this.counts().isInUse(name)
+  }
+
+  /** Whether a collection had members in use before. */
+  hadMembers(glob: string): boolean {
+    return (this.membersBefore ??= countsOfMembers(this.type.entries)).isInUse(glob)
+  }
+
+  /** To count them takes as long as there are resources. */
+  private counts(): MemberCounts {
+    return (this.members ??= countsOfMembers(this.entries))
+  }
+
+  /** Counts the members of collections in steps, before anything is changed. */
+  *countMembers(): Steps.Steps<void> {
+    const [now, before] = [new MemberCounts(), new MemberCounts()]
+    yield* Steps.each(this.type.entries, ([name, entry]) => {
+      now.add(name, entry, 1)
+      before.add(name, entry, 1)
+    })
+    this.members = now
+    this.membersBefore = before
   }
 
   /** Records that a collection has members. */
@@ -438,10 +483,20 @@ export class CacheDraft {
       this.set(glob, { ...entry, status: "Acked", failure: undefined })
   }
 
+  /** Records that a collection has members that cannot be used, and perhaps no others. */
+  refused(glob: string): void {
+    const entry = this.get(glob)
+    if (entry?.status === "Requested" || (entry?.status === "Acked" && !this.counts().isInUse(glob)))
+      this.setRefused(glob, entry)
+  }
+
+  private setRefused(glob: string, entry: Entry): void {
+    this.set(glob, { ...entry, status: "Nacked", failure: undefined })
+  }
+
   /** The watched collections of resources. */
-  private globsOf(names: Iterable<string>): ReadonlySet<string> {
+  globsOf(names: Iterable<string>): ReadonlySet<string> {
     const globs = new Set<string>()
-    if (!this.type.collections) return globs
     for (const name of names) {
       const glob = collectionOf(this.type, name)
       if (glob !== undefined) globs.add(glob)
@@ -449,47 +504,19 @@ export class CacheDraft {
     return globs
   }
 
-  /** Records that collections have members that cannot be used, and perhaps no others. */
-  refused(names: Iterable<string>): void {
-    const globs = this.globsOf(names)
-    if (globs.size === 0) return
-    const held = withMembers(this.entries, globs, isHeld)
-    for (const glob of globs) {
-      const entry = this.get(glob)
-      if (entry?.status === "Requested" || (entry?.status === "Acked" && !held.has(glob))) this.setRefused(glob, entry)
-    }
-  }
-
-  private setRefused(glob: string, entry: Entry): void {
-    this.set(glob, { ...entry, status: "Nacked", failure: undefined })
-  }
-
-  /** Watchers of the collections of removed resources are told if no member is left. */
-  removed(names: Iterable<string>, now: number): void {
-    const globs = this.globsOf(names)
-    if (globs.size === 0) return
-    const held = withMembers(this.entries, globs, isHeld)
-    let heldBefore: ReadonlySet<string> | undefined
-    let unusable: ReadonlySet<string> | undefined
-    for (const glob of globs) {
-      const entry = this.get(glob)
-      if (entry === undefined || held.has(glob)) continue
-      const { failure, status } = entry
-      const isKnown = entry === this.type.entries.get(glob)
-      // ★ It was told as ambient, as long as a member was in use.
-      if (failure !== undefined && isKnown && isGone(status, failure)) {
-        heldBefore ??= withMembers(this.type.entries, globs, isHeld)
-        if (heldBefore.has(glob)) this.tell(glob, entry, resultOf(entry, failure.error))
-      }
-      if (!isOfMembers(glob, entry)) continue
-      unusable ??= withMembers(this.entries, globs, isUnusable)
-      if (unusable.has(glob)) {
-        this.setRefused(glob, entry)
-        continue
-      }
-      const error = { code: NOT_FOUND, message: `${glob} has no resources any more` }
-      this.fail(glob, entry, "DoesNotExist", { error, version: "", at: now }, false, false)
-    }
+  /** A collection has lost members: its watchers are told if none is left. */
+  lessened(glob: string, now: number): void {
+    const entry = this.get(glob)
+    if (entry === undefined || this.counts().isInUse(glob)) return
+    const { failure, status } = entry
+    const isKnown = entry === this.type.entries.get(glob)
+    // ★ It was told as ambient, as long as a member was in use.
+    if (failure !== undefined && isKnown && isGone(status, failure) && this.hadMembers(glob))
+      this.tell(glob, entry, resultOf(entry, failure.error))
+    if (!isOfMembers(glob, entry)) return
+    if (this.counts().isUnusable(glob)) return this.setRefused(glob, entry)
+    const error = { code: NOT_FOUND, message: `${glob} has no resources any more` }
+    this.fail(glob, entry, "DoesNotExist", { error, version: "", at: now }, false, false)
   }
 
   end(expiresAt = this.expiresAt): Step {

@@ -13,6 +13,8 @@ import * as Either from "effect/Either"
 import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import * as Authority from "../protocol/Authority.js"
+import * as Collection from "../protocol/Collection.js"
+import * as Steps from "../Steps.js"
 import type { Entry } from "./ClientCache.js"
 import * as ClientCache from "./ClientCache.js"
 import type { Client } from "./ClientDraft.js"
@@ -118,6 +120,54 @@ export const step = (self: Client, input: Input, now: number): readonly [Client,
   take(draft, input)
   return draft.end()
 }
+
+/**
+ * {@link step} for a response, in steps; `undefined`: it is not much work. No other input may be stepped before the result; types
+ * may be added meanwhile, see {@link withDecodersOf}.
+ *
+ * @since 0.1.0
+ */
+export const stepInSteps = (
+  self: Client,
+  input: Input & { readonly _tag: "Response" },
+  now: number
+): Steps.Steps<readonly [Client, ReadonlyArray<Output>]> | undefined =>
+  isLong(self, input) ? steppingInSteps(self, input, now) : undefined
+
+const steppingInSteps = function* (
+  self: Client,
+  input: Input & { readonly _tag: "Response" },
+  now: number
+): Steps.Steps<readonly [Client, ReadonlyArray<Output>]> {
+  const draft = new ClientDraft(self, now, Fallback.reports)
+  yield* ReceivedResponse.receiveInSteps(draft, input.stream, input.response)
+  return draft.end()
+}
+
+/** Whether a response is long, or may say something of many held resources: what a full state lacks, or that collections end. */
+const isLong = (
+  { cache, options, streams }: Client,
+  { response, stream }: Input & { readonly _tag: "Response" }
+): boolean => {
+  const { errors, protocol, removed, resources } = response
+  if (resources.length + removed.length + errors.length > Steps.atOnce) return true
+  const typeUrl = response.typeUrl === "" ? (streams.get(stream)?.typeUrl ?? "") : response.typeUrl
+  if (ClientCache.count(cache, typeUrl) <= Steps.atOnce) return false
+  const isMany = (name: string) => name === "*" || Collection.isGlob(name)
+  const isFullState = () => options.decoders.some((each) => each.typeUrl === typeUrl && each.isFullState)
+  if (protocol === "StateOfTheWorld" && isFullState()) return true
+  return removed.some(isMany) || errors.some(({ name }) => isMany(name))
+}
+
+/**
+ * The client with the types of another state of it.
+ *
+ * @since 0.1.0
+ */
+export const withDecodersOf = (self: Client, { options }: Client): Client =>
+  self.options.decoders === options.decoders
+    ? self
+    : { ...self, options: { ...self.options, decoders: options.decoders } }
 
 const take = (draft: ClientDraft, input: Input): void => {
   switch (input._tag) {

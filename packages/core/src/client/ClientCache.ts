@@ -40,7 +40,7 @@ export type { ClientCache, Entry, Failure, Held, Notice, Result, Status } from "
 export { isCached } from "./CachedType.js"
 export { dropRetained, dropRetainedOf, isOfRetainedCollection, isRetained, retain } from "./CacheRetention.js"
 export type { Policy } from "./CacheUpdate.js"
-export { apply } from "./CacheUpdate.js"
+export { apply, applyInSteps } from "./CacheUpdate.js"
 export { isHoldingOfOthers, versions } from "./CacheVersions.js"
 export { unwatch, watch } from "./CacheWatch.js"
 
@@ -211,7 +211,7 @@ export const timeOut = (
     const entry = changes.get(name)
     if (entry === undefined || isCached(entry)) continue
     // ★ The server had nothing to add to the members that the client says it holds.
-    if (Collection.isGlob(name) && hasMembers(type.entries, name)) {
+    if (Collection.isGlob(name) && changes.hadMembers(name)) {
       changes.cameTo(name)
       continue
     }
@@ -267,7 +267,7 @@ export const expire = (
       changes.fail(name, entry, "DoesNotExist", { error, version: "", at: now }, true)
       if (type.collections) gone.push(name)
     }
-    changes.removed(gone, now)
+    for (const glob of changes.globsOf(gone)) changes.lessened(glob, now)
     if (isLost) lost.push(typeUrl)
     const [next, told] = changes.end(expiresAt)
     cache = next

@@ -13,6 +13,7 @@ import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import * as Option from "effect/Option"
 import * as Client from "./Client.js"
+import type * as Steps from "../Steps.js"
 import type { DecoderConflict, ResourceDecoder } from "./ResourceDecoder.js"
 
 /**
@@ -149,7 +150,7 @@ export const step = (self: FlowControl, input: Input, now: number): Step => {
     case "Deadline":
       return then(giveUp(self, now), (next) => pass(next, input, now))
     case "Response":
-      return deliver(self, input, now)
+      return deliver(self, input, pass(self, input, now), now)
     case "Ended": {
       const deliveries = without(self.deliveries, input.stream)
       return pass(deliveries === self.deliveries ? self : { ...self, deliveries }, input, now)
@@ -159,14 +160,50 @@ export const step = (self: FlowControl, input: Input, now: number): Step => {
   }
 }
 
+/**
+ * {@link step} for a response, in steps; `undefined`: it is not much work. No other input may be stepped before the result; types
+ * may be added meanwhile, see {@link withDecodersOf}.
+ *
+ * @since 0.1.0
+ */
+export const stepInSteps = (
+  self: FlowControl,
+  input: Client.Input & { readonly _tag: "Response" },
+  now: number
+): Steps.Steps<Step> | undefined => {
+  const work = Client.stepInSteps(self.client, input, now)
+  return work && delivering(self, input, work, now)
+}
+
+const delivering = function* (
+  self: FlowControl,
+  input: Client.Input & { readonly _tag: "Response" },
+  work: Steps.Steps<readonly [Client.Client, ReadonlyArray<Client.Output>]>,
+  now: number
+): Steps.Steps<Step> {
+  return deliver(self, input, passed(self, yield* work), now)
+}
+
+/**
+ * The state with the types of another state of it.
+ *
+ * @since 0.1.0
+ */
+export const withDecodersOf = (self: FlowControl, { client }: FlowControl): FlowControl => {
+  const next = Client.withDecodersOf(self.client, client)
+  return next === self.client ? self : { ...self, client: next }
+}
+
 const then = ([self, outputs]: Step, next: (self: FlowControl) => Step): Step => {
   const [after, more] = next(self)
   return outputs.length === 0 ? [after, more] : [after, [...outputs, ...more]]
 }
 
 /** Steps the client. */
-const pass = (self: FlowControl, input: Client.Input, now: number): Step => {
-  const [client, outputs] = Client.step(self.client, input, now)
+const pass = (self: FlowControl, input: Client.Input, now: number): Step =>
+  passed(self, Client.step(self.client, input, now))
+
+const passed = (self: FlowControl, [client, outputs]: readonly [Client.Client, ReadonlyArray<Client.Output>]): Step => {
   let { deliveries } = self
   for (const output of outputs) if (output._tag === "Close") deliveries = without(deliveries, output.stream)
   return [{ ...self, client, deliveries }, outputs]
@@ -176,8 +213,12 @@ const without = (deliveries: ReadonlyArray<Delivery>, stream: string): ReadonlyA
   deliveries.some((each) => each.stream === stream) ? deliveries.filter((each) => each.stream !== stream) : deliveries
 
 /** Handles a response. It is answered at once if no watcher receives a result. */
-const deliver = (self: FlowControl, input: Client.Input & { readonly _tag: "Response" }, now: number): Step => {
-  const [next, outputs] = pass(self, input, now)
+const deliver = (
+  self: FlowControl,
+  input: Client.Input & { readonly _tag: "Response" },
+  [next, outputs]: Step,
+  now: number
+): Step => {
   const told = new Set<number>()
   let received: (Client.Output & { readonly _tag: "Received" }) | undefined
   let isClosed = false

@@ -145,69 +145,84 @@ export const aliasesOf = (self: Ownership, ownName: string): ReadonlyArray<strin
   return owned === undefined ? noKeys : Array.from(owned.aliases).filter((alias) => alias !== ownName)
 }
 
+/** A new or changed resource. */
+type Changed = Held & { readonly name: string }
+
 /**
  * The resources of a response that claim a key of another, with the reason. Those that stay in use have precedence over new
  * ones, and of two new ones the first. ★ A key may move from one resource to another in one response, in any order.
  *
- * @param updated new and changed resources, in their order; one that comes under several names is there several times
- * @param removed names that lose their resource
+ * All of them are added, and after that each is judged.
+ *
  * @since 0.1.0
  */
-export const conflicts = (
-  self: Ownership,
-  updated: ReadonlyArray<Held & { readonly name: string }>,
-  removed: ReadonlyArray<string>
-): ReadonlyMap<string, string> => {
-  const rejected = new Map<string, string>()
-  const changed = new Map(updated.map((each) => [each.ownName, each]))
-  // Names that the resource before no longer answers.
-  const taken = new Set([...removed, ...updated.map(({ name }) => name)])
-  const claims = new Map<string, string>()
-  const reject = (ownName: string, key: string, holder: string): void => {
+export class Conflicts {
+  readonly rejected = new Map<string, string>()
+  readonly #changed = new Map<string, Changed>()
+  /** Names that the resource before no longer answers. */
+  readonly #taken: Set<string>
+  readonly #claims = new Map<string, string>()
+
+  /** @param removed names that lose their resource */
+  constructor(
+    private readonly self: Ownership,
+    removed: ReadonlyArray<string>
+  ) {
+    this.#taken = new Set(removed)
+  }
+
+  /** Those to judge, in the order in which they were added. */
+  get changed(): Iterable<Changed> {
+    return this.#changed.values()
+  }
+
+  /** Adds a new or changed resource. One that comes under several names is added several times. */
+  add(each: Changed): void {
+    this.#changed.set(each.ownName, each)
+    this.#taken.add(each.name)
+  }
+
+  judge({ keys, ownName }: Changed): void {
+    for (const key of keys) {
+      const holder = ownerOf(this.self, key) ?? this.#heldBy(key) ?? this.#claims.get(key)
+      if (holder === undefined || holder === ownName) continue
+      this.#reject(ownName, key, holder)
+      break
+    }
+    if (!this.rejected.has(ownName)) for (const key of keys) this.#claims.set(key, ownName)
+  }
+
+  #reject(ownName: string, key: string, holder: string): void {
     const due: Array<readonly [ownName: string, reason: string]> = []
     due.push([ownName, `has ${JSON.stringify(key)}, which belongs to ${JSON.stringify(holder)}`])
     for (let each = due.pop(); each !== undefined; each = due.pop()) {
       const [name, reason] = each
-      if (rejected.has(name)) continue
-      rejected.set(name, reason)
-      for (const claimed of changed.get(name)?.keys ?? noKeys) if (claims.get(claimed) === name) claims.delete(claimed)
+      if (this.rejected.has(name)) continue
+      this.rejected.set(name, reason)
+      for (const claimed of this.#changed.get(name)?.keys ?? noKeys)
+        if (this.#claims.get(claimed) === name) this.#claims.delete(claimed)
       // It stays in use as it was, so what it has already must not go to another.
-      for (const kept of get(self, name)?.keys ?? noKeys) {
-        const claimant = claims.get(kept)
+      for (const kept of get(this.self, name)?.keys ?? noKeys) {
+        const claimant = this.#claims.get(kept)
         if (claimant !== undefined) {
           due.push([claimant, `has ${JSON.stringify(kept)}, which belongs to ${JSON.stringify(name)}`])
         }
       }
     }
   }
-  for (const { keys, ownName } of changed.values()) {
-    for (const key of keys) {
-      const holder = ownerOf(self, key) ?? heldBy(self, key, changed, rejected, taken) ?? claims.get(key)
-      if (holder === undefined || holder === ownName) continue
-      reject(ownName, key, holder)
-      break
-    }
-    if (!rejected.has(ownName)) for (const key of keys) claims.set(key, ownName)
+
+  /** The resource that has the key and stays in use as it is. */
+  #heldBy(key: string): string | undefined {
+    const holder = Option.getOrUndefined(HashMap.get(this.self.owners, key))
+    if (holder === undefined) return undefined
+    if (this.#changed.has(holder)) return this.rejected.has(holder) ? holder : undefined
+    const isFree = HashSet.every(get(this.self, holder)?.aliases ?? noNames, (alias) => this.#taken.has(alias))
+    return isFree ? undefined : holder
   }
-  return rejected
 }
 
 /** The owner beside the resources of the type. */
 const ownerOf = (self: Ownership, key: string): string | undefined => {
   for (const { keys, owner } of HashMap.values(self.claims)) if (HashSet.has(keys, key)) return owner
   return undefined
-}
-
-/** The resource that has the key and stays in use as it is. */
-const heldBy = (
-  self: Ownership,
-  key: string,
-  changed: ReadonlyMap<string, unknown>,
-  rejected: ReadonlyMap<string, unknown>,
-  taken: ReadonlySet<string>
-): string | undefined => {
-  const holder = Option.getOrUndefined(HashMap.get(self.owners, key))
-  if (holder === undefined) return undefined
-  if (changed.has(holder)) return rejected.has(holder) ? holder : undefined
-  return HashSet.every(get(self, holder)?.aliases ?? noNames, (alias) => taken.has(alias)) ? undefined : holder
 }

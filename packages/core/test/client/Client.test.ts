@@ -6,6 +6,7 @@ import * as ResourceDecoder from "@effect-xds/core/client/ResourceDecoder"
 import * as NameTrie from "@effect-xds/core/resource/NameTrie"
 import * as Warming from "@effect-xds/core/client/Warming"
 import { Cluster, ClusterLoadAssignment, shortNameOf } from "@effect-xds/proto/ResourceType"
+import * as ClientStep from "./ClientStep.js"
 import { toResource } from "@effect-xds/testing/simulation/ResourceSpec"
 import * as Either from "effect/Either"
 import * as fc from "fast-check"
@@ -232,6 +233,20 @@ describe("many collections", () => {
     walks.mockRestore()
     // The one that was asked for by name stays in use.
     assert.deepStrictEqual(told.sort(), [...globs, ...members].sort())
+    // That they do not exist any more is told of each, and all are looked through together, too.
+    respond("3", { resources })
+    step({ _tag: "Processed", stream: "s", typeUrl, nonce: "3" })
+    step({ _tag: "Written", stream: "s" })
+    told.length = 0
+    const all = [NameTrie.NameTrieDraft.prototype, NameTrie.NameTrie.prototype]
+    const looks = all.map((trie) => vi.spyOn(trie, Symbol.iterator))
+    respond("4", { removed: globs })
+    assert.isAtMost(
+      looks.reduce((sum, { mock }) => sum + mock.calls.length, 0),
+      4
+    )
+    for (const look of looks) look.mockRestore()
+    assert.deepStrictEqual(told.sort(), [...globs, ...members].sort())
   })
 })
 
@@ -394,7 +409,7 @@ describe("hostile input", () => {
         if (input._tag === "Written" || input._tag === "Ended") writing.delete(input.stream)
         if (input._tag === "Watch" && !views.has(input.watcher)) views.set(input.watcher, new Map())
         if (input._tag === "Unwatch") views.delete(input.watcher)
-        const [next, outputs] = Client.step(client, input, now)
+        const [next, outputs] = ClientStep.step(client, input, now)
         client = next
         for (const output of outputs) {
           if (output._tag === "Close") writing.delete(output.stream)

@@ -34,6 +34,7 @@
  * virtual host with domains, `name=1<acme/eu>` a scope with the fragments of its key. `name=1!` is a variant, named with constraints (TP2); `variants=[a]` in a response removes one.
  */
 import * as Client from "@effect-xds/core/client/Client"
+import * as ClientStep from "./ClientStep.js"
 import * as DynamicParameters from "@effect-xds/core/protocol/DynamicParameters"
 import * as ClientRequest from "@effect-xds/core/wire/ClientRequest"
 import * as ClientResponse from "@effect-xds/core/wire/ClientResponse"
@@ -287,6 +288,9 @@ export const play = (lines: ReadonlyArray<string>, form?: Form): ReadonlyArray<s
     const before = out.length
     const follow = (each: Client.Input) => {
       const [next, outputs] = Client.step(of(), each, now)
+      const counted = decodes
+      ClientStep.check(of(), each, now, [next, outputs])
+      decodes = counted
       client = next
       for (const output of outputs) show(output)
       for (const output of outputs) {

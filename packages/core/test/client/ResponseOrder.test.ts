@@ -16,6 +16,7 @@ import {
 } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
 import { Cluster } from "@effect-xds/proto/ResourceType"
 import * as ResourceDecoder from "@effect-xds/core/client/ResourceDecoder"
+import * as ClientStep from "./ClientStep.js"
 import { assert, describe, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import * as fc from "fast-check"
@@ -89,7 +90,7 @@ const clientOf = (protocol: Protocol) => {
   let state = Client.make({ servers: [{ id: "server", protocol }], decoders: [decoder] })
   let stream = ""
   const step = (input: Client.Input): ReadonlyArray<Client.Output> => {
-    const [next, outputs] = Client.step(state, input, 1)
+    const [next, outputs] = ClientStep.step(state, input, 1)
     state = next
     for (const output of outputs) if (output._tag === "Connect") stream = output.stream
     return outputs

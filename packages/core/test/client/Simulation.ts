@@ -21,6 +21,7 @@ import { toResource } from "@effect-xds/testing/simulation/ResourceSpec"
 import * as Either from "effect/Either"
 import * as fc from "fast-check"
 import { step as takeStep } from "../Step.js"
+import * as ClientStep from "./ClientStep.js"
 
 export type Operation =
   | { readonly _tag: "Watch"; readonly typeUrl: string; readonly name: string }
@@ -250,7 +251,7 @@ export const run = (
 
   const step = (input: FlowControl.Input): void => {
     if (input._tag === "Taken" || input._tag === "Unwatch") take(input.watcher)
-    const [next, outputs] = FlowControl.step(client, input, now)
+    const [next, outputs] = ClientStep.flow(client, input, now)
     client = next
     const told = new Set<number>()
     for (const output of outputs) {

@@ -284,6 +284,10 @@ describe("Validation", () => {
     const error = Validation.errorOf(problems, 4_096)
     assert.isAtMost(utf8(error?.message ?? "").byteLength, 4_096)
     assert.isTrue(error?.message.endsWith("… (1000 in all)"))
+    // All of them, if there is just room.
+    const few = ["ab", "cd", "ef"]
+    assert.strictEqual(Validation.errorOf(few, 10)?.message, "ab; cd; ef")
+    for (const max of [5, 6, 7, 8, 9]) assert.strictEqual(Validation.errorOf(few, max)?.message, "… (3 in all)")
   })
 })
 
