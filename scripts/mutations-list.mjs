@@ -12192,6 +12192,27 @@ const server = [
     line: "for (let length = -2; count",
     becomes: "for (let length = 0; count",
     by: "packages/core/test/client/wire.test.ts"
+  },
+  {
+    fault: "client: what is asked for again is asked for with the version that is held, on the next stream",
+    file: "client/NextRequest.ts",
+    line: 'isLacking || isAskingAgain ? "" : self.version',
+    becomes: 'isLacking ? "" : self.version',
+    by: "packages/core/test/client/traces.test.ts"
+  },
+  {
+    fault: "client: what is asked for again is declared as held on the next stream",
+    file: "client/ClientDraft.ts",
+    line: "ClientSubscriptions.brings(asked, name) && !HashSet.has(asked.refreshing, name)",
+    becomes: "ClientSubscriptions.brings(asked, name)",
+    by: "packages/core/test/client/traces.test.ts"
+  },
+  {
+    fault: "client: what was asked for again is so on every stream, also after it came",
+    file: "client/ClientSubscription.ts",
+    line: "return { ...next, refreshing: HashSet.difference(next.refreshing, names) }",
+    becomes: "return next",
+    by: "packages/core/test/client/traces.test.ts"
   }
 ]
 

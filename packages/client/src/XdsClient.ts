@@ -128,8 +128,8 @@ export interface Service {
     Scope.Scope
   >
   /**
-   * Asks the servers again for resources that are watched. What is held stays until the answer; watchers hear of it if it is
-   * another. Fails with {@link DecoderConflict} as a watch of the type does.
+   * Asks the servers again for resources that are watched, and once more on the next stream if this one ends before the answer.
+   * What is held stays until then; watchers hear of it if it is another. Fails with {@link DecoderConflict} as a watch of the type does.
    */
   readonly refresh: (type: WatchableType<unknown>, names: ReadonlyArray<string>) => Effect.Effect<void, DecoderConflict>
   /**

@@ -108,7 +108,8 @@ export class ClientDraft {
     if (to === undefined) return
     const { server, typeUrl } = to
     const held = (asked: ClientSubscription) => {
-      const isServed = (name: string) => ClientSubscriptions.brings(asked, name)
+      // What is requested again is not declared, or it would not be sent.
+      const isServed = (name: string) => ClientSubscriptions.brings(asked, name) && !HashSet.has(asked.refreshing, name)
       return ClientCache.versions(this.cache, asked.typeUrl, { server: server.id, isServed })
     }
     const [stream, outputs] = ClientStream.step(to.stream, input, this.now, held)

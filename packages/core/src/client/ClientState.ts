@@ -32,7 +32,7 @@ export class RestoreError extends Data.TaggedError("RestoreError")<{
 }
 
 /** Version of the format. Increase it when the fields of the state change. */
-const format = 5
+const format = 6
 
 const digestOf = (text: string): string => Digest.toHex(Digest.ofParts([String(format), text]))
 

@@ -95,8 +95,8 @@ export type Input =
     }
   /** The server is alive: it sent a response of an unknown type, or was silent because it had nothing to send. */
   | { readonly _tag: "Responsive" }
-  /** Names that need no timer any more. */
-  | { readonly _tag: "Resolved"; readonly typeUrl: string; readonly names: Iterable<string> }
+  /** Names that came, or that the server said something else of. */
+  | { readonly _tag: "Resolved"; readonly typeUrl: string; readonly names: ReadonlyArray<string> }
   | { readonly _tag: "Processed"; readonly typeUrl: string; readonly nonce: string }
   | { readonly _tag: "Ended"; readonly error: ErrorDetail; readonly random: number }
   /** Another server changed held resources of this type. Only the next stream can declare that to this server. */
@@ -242,7 +242,7 @@ export const step = (
     case "Responsive":
       return [respond(self), none]
     case "Resolved":
-      return [change(self, input.typeUrl, (each) => ResourceTimer.resolve(each, input.names)), none]
+      return [change(self, input.typeUrl, (each) => ClientSubscriptions.resolve(each, input.names)), none]
     case "Processed":
       return flush(
         change(self, input.typeUrl, (each) => ClientSubscriptions.apply(each, input.nonce)),

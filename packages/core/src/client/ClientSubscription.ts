@@ -60,6 +60,8 @@ export interface ClientSubscription extends ResourceTimers {
    * - `NotYet`: the wildcard is new, and the last response may have crossed its request, which servers ignore then
    */
   readonly quoting: "Yes" | "UntilSubscribed" | "No" | "NotYet"
+  /** Names that are requested again and have not come since. A stream may end before the answer. */
+  readonly refreshing: HashSet.HashSet<string>
 
   // The fields below belong to the present stream.
 
@@ -152,6 +154,7 @@ export const make = (typeUrl: string): ClientSubscription => ({
   dueAt: never,
   version: "",
   quoting: "Yes",
+  refreshing: noNames,
   hasRequested: false,
   explicit: false,
   ambiguous: 0,
@@ -279,7 +282,7 @@ export const subscribe = (
  * @since 0.1.0
  */
 export const unsubscribe = (self: ClientSubscription, names: Iterable<string>): ClientSubscription => {
-  let { wildcard } = self
+  let { refreshing, wildcard } = self
   let changed = false
   const wanted = HashSet.beginMutation(self.names)
   const waiting = HashMap.beginMutation(self.waiting)
@@ -294,6 +297,7 @@ export const unsubscribe = (self: ClientSubscription, names: Iterable<string>): 
       if (!HashSet.has(wanted, name)) continue
       HashSet.remove(wanted, name)
       HashMap.remove(waiting, name)
+      refreshing = HashSet.remove(refreshing, name)
     }
     if (HashSet.has(fresh, name)) HashSet.remove(fresh, name)
     else if (self.hasRequested) HashSet.add(dropped, name)
@@ -308,7 +312,7 @@ export const unsubscribe = (self: ClientSubscription, names: Iterable<string>): 
   if (!changed) return self
   const quoting = self.quoting === "Yes" ? "UntilSubscribed" : self.quoting
   return ResourceTimer.withWaiting(
-    { ...self, quoting, names: wanted, wildcard, fresh, dropped, late, changed, listed: undefined },
+    { ...self, quoting, refreshing, names: wanted, wildcard, fresh, dropped, late, changed, listed: undefined },
     waiting
   )
 }
@@ -319,14 +323,36 @@ export const unsubscribe = (self: ClientSubscription, names: Iterable<string>): 
  * @since 0.1.0
  */
 export const refresh = (self: ClientSubscription, names: Iterable<string>): ClientSubscription => {
-  let { dropped, fresh } = self
+  let { dropped, fresh, refreshing } = self
   for (const name of names) {
-    if (!HashSet.has(self.names, name) || HashSet.has(fresh, name)) continue
+    if (!HashSet.has(self.names, name)) continue
+    refreshing = HashSet.add(refreshing, name)
+    if (HashSet.has(fresh, name)) continue
     fresh = HashSet.add(fresh, name)
     if (self.hasRequested) dropped = HashSet.add(dropped, name)
   }
-  return fresh === self.fresh ? self : { ...self, fresh, dropped, changed: true }
+  if (fresh !== self.fresh) return { ...self, refreshing, fresh, dropped, changed: true }
+  return refreshing === self.refreshing ? self : { ...self, refreshing }
 }
+
+/**
+ * Records that names came, or that the server said something else of them: they need no timer, and are not requested again.
+ *
+ * @since 0.1.0
+ */
+export const resolve = (self: ClientSubscription, names: ReadonlyArray<string>): ClientSubscription => {
+  const next = ResourceTimer.resolve(self, names)
+  if (HashSet.size(next.refreshing) === 0) return next
+  return { ...next, refreshing: HashSet.difference(next.refreshing, names) }
+}
+
+/**
+ * Whether something is waited for: a timer may run, or a resource is requested again.
+ *
+ * @since 0.1.0
+ */
+export const isWaiting = ({ refreshing, waiting }: ClientSubscription): boolean =>
+  !HashMap.isEmpty(waiting) || HashSet.size(refreshing) > 0
 
 /**
  * Marks that held resources of this server are not in use any more and still wanted: their TTL is over, or another server is asked.

@@ -71,6 +71,9 @@ const sendStateOfTheWorld = (
   const resourceNames = star ? ["*", ...listed] : listed
   const answer = self.answers[0]
   const fresh = Array.from(self.fresh)
+  // ★ Some servers answer a first request with their version with nothing.
+  const isLacking = self.quoting === "No" || self.quoting === "NotYet"
+  const isAskingAgain = !self.hasRequested && HashSet.size(self.refreshing) > 0
   if (isLegacy && self.hasRequested && answer === undefined && !fresh.some((name) => HashSet.has(self.dropped, name))) {
     const next = { ...self, changed: false, fresh: noNames, dropped: noNames }
     return [next, { request: undefined, fresh }]
@@ -92,7 +95,7 @@ const sendStateOfTheWorld = (
       request: {
         _tag: "StateOfTheWorld",
         typeUrl: self.typeUrl,
-        versionInfo: self.quoting === "No" || self.quoting === "NotYet" ? "" : self.version,
+        versionInfo: isLacking || isAskingAgain ? "" : self.version,
         resourceNames,
         responseNonce: self.nonce,
         // ★ Only the error of the last response: an error is never sent twice.

@@ -170,7 +170,7 @@ const policyOf = (
 
 const end = (
   draft: ClientDraft,
-  { key, response: { nonce, version }, typeUrl }: Reception,
+  { key, response: { nonce, version }, subscription, typeUrl }: Reception,
   validation: Validation.Validation,
   { error, isRepeat }: Verdict,
   [cache, notices]: readonly [ClientCache.ClientCache, ReadonlyArray<ClientCache.Notice>]
@@ -190,16 +190,16 @@ const end = (
 
 const nameOf = (each: { readonly name: string }): string => each.name
 
-/** Whether a timer of the type runs. Usually none does. */
+/** Whether something of the type is waited for. Usually nothing is. */
 const isWaiting = (draft: ClientDraft, typeUrl: string): boolean => {
   for (const { stream } of draft.streams.values()) {
     const subscription = ClientStream.subscription(stream, typeUrl)
-    if (subscription !== undefined && !HashMap.isEmpty(subscription.waiting)) return true
+    if (subscription !== undefined && ClientSubscriptions.isWaiting(subscription)) return true
   }
   return false
 }
 
-/** Names that need no timer any more. */
+/** Names that are not waited for any more. */
 interface Resolved {
   /** On other streams either. */
   readonly came: ReadonlyArray<string>
@@ -224,7 +224,7 @@ const partsOf = function* ({ came, gone, unusable }: Resolved): Generator<Resolv
   }
 }
 
-/** Cancels the timers of names. A member answers for its collection. */
+/** Ends the wait for names. A member answers for its collection. */
 const resolve = (draft: ClientDraft, { key, typeUrl }: Reception, { came, gone, unusable }: Resolved): void => {
   const brought = withCollections(came)
   const seen = [...brought, ...withCollections(unusable), ...gone]

@@ -326,6 +326,7 @@ const ofClientSubscription = (self: ClientSubscription, last: number, now: numbe
     dueAt: ahead(self.dueAt, now),
     version: self.version,
     quoting: self.quoting,
+    refreshing: sorted(self.refreshing),
     hasRequested: self.hasRequested,
     explicit: self.explicit,
     ambiguous: self.ambiguous,
