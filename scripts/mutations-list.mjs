@@ -915,8 +915,8 @@ const server = [
   {
     fault: "client: the timer of a name that was given up goes on",
     file: "client/ClientSubscription.ts",
-    line: "      HashMap.remove(waiting, name)\n    }",
-    becomes: "\n    }"
+    line: "      HashMap.remove(waiting, name)\n      refreshing",
+    becomes: "      refreshing"
   },
   {
     fault: "client: a name given up and asked for again is not asked for",
@@ -10112,21 +10112,21 @@ const server = [
   {
     fault: "a request for a virtual host waits on when the scope of the hosts closes",
     file: "packages/client/src/internal/HostDriver.ts",
-    line: "    for (const answer of waiting) answer(closed)\n",
+    line: "    for (const answer of waiting) answer(unavailable(reason))\n",
     becomes: "",
     by: "packages/client/test/virtualHosts.test.ts"
   },
   {
     fault: "a request for a virtual host after the scope of the hosts closed waits for ever",
     file: "packages/client/src/internal/HostDriver.ts",
-    line: "    if (this.closed) return onOutcome(closed)\n",
+    line: "    if (this.closed !== undefined) return onOutcome(unavailable(this.closed))\n",
     becomes: "",
     by: "packages/client/test/virtualHosts.test.ts"
   },
   {
     fault: "a request of scoped routes waits on when their scope closes",
     file: "packages/client/src/internal/ScopeDriver.ts",
-    line: "    for (const answer of waiting) answer(closed, undefined)\n",
+    line: "    for (const answer of waiting) answer(unavailable(reason), undefined)\n",
     becomes: "",
     by: "packages/client/test/scopedRoutes.test.ts"
   },
@@ -12213,6 +12213,20 @@ const server = [
     line: "return { ...next, refreshing: HashSet.difference(next.refreshing, names) }",
     becomes: "return next",
     by: "packages/core/test/client/traces.test.ts"
+  },
+  {
+    fault: "client: virtual hosts whose client has ended wait for their timeout",
+    file: "packages/client/src/internal/Driver.ts",
+    line: "    for (const onEnd of this.onClosed) onEnd()\n",
+    becomes: "",
+    by: "packages/client/test/virtualHosts.test.ts"
+  },
+  {
+    fault: "client: virtual hosts of a client that has ended wait for their timeout",
+    file: "packages/client/src/internal/Driver.ts",
+    line: "    if (this.closed) onEnd()\n    else this.onClosed.add(onEnd)",
+    becomes: "    this.onClosed.add(onEnd)",
+    by: "packages/client/test/virtualHosts.test.ts"
   }
 ]
 

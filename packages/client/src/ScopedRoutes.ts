@@ -67,7 +67,7 @@ export interface ScopedRoutes<out A> {
   readonly name: string
   /**
    * The virtual host of a request: that of its host in the route configuration of its scope. Waits for scopes, route
-   * configuration and virtual host, with one deadline. Interrupting it ends the wait. When the scope closes, requests that wait
+   * configuration and virtual host, with one deadline. Interrupting it ends the wait. When the scope closes, or that of the client, requests that wait
    * are unavailable, and later ones at once.
    */
   readonly find: (

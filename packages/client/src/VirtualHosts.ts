@@ -97,7 +97,7 @@ export interface VirtualHosts<out A> {
   readonly routeConfiguration: string
   /**
    * The virtual host of a host: at once if it is known, otherwise the server is asked and the request waits. Interrupting it
-   * ends the wait. When the scope closes, requests that wait are unavailable, and later ones at once.
+   * ends the wait. When the scope closes, or that of the client, requests that wait are unavailable, and later ones at once.
    */
   readonly find: (host: string, options?: FindOptions) => Effect.Effect<A, VirtualHostNotFound | VirtualHostUnavailable>
   /**

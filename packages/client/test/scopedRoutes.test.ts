@@ -223,6 +223,28 @@ describe("scoped routes", () => {
     })
   )
 
+  it.scopedLive(
+    "when the scope of the client ends they are unavailable, too, although that of the scoped routes goes on",
+    () =>
+      Effect.gen(function* () {
+        const life = yield* Scope.make()
+        const { asked, client } = yield* Scope.extend(
+          setup({ scopedRoutes: [scope("a", "acme", "late")], routes: [routes("late")] }, () => Effect.never),
+          life
+        )
+        const tenants = yield* client.scopedRoutes(fetched, { timeout: "1 hour" })
+        const find = Effect.flip(tenants.find({ headers: { "x-tenant": "acme" }, host: "a.x" }))
+        const waiting = yield* Effect.fork(find)
+        yield* eventually(() => expect(asked).toEqual(["late/a.x"]))
+        yield* Scope.close(life, Exit.void)
+        const message = 'the virtual host for "a.x" cannot be had: the scope of the client has closed'
+        for (const fiber of [waiting, yield* Effect.fork(find)]) {
+          yield* eventually(Effect.map(Fiber.poll(fiber), (exit) => expect(Option.isSome(exit)).toBe(true)))
+          expect((yield* Fiber.join(fiber)).message).toBe(message)
+        }
+      })
+  )
+
   it.scopedLive.each<readonly [string, MessageInitShape<typeof ScopedRoutesSchema>]>([
     ["scope_key_builder: has no fragments; add one", { ...fetched, scopeKeyBuilder: {} }],
     [

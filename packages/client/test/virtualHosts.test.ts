@@ -199,6 +199,30 @@ describe("virtual hosts on demand", () => {
     })
   )
 
+  it.scopedLive(
+    "when the scope of the client ends they are unavailable, too, although that of the virtual hosts goes on",
+    () =>
+      Effect.gen(function* () {
+        const life = yield* Scope.make()
+        const { asked, client } = yield* Scope.extend(
+          setup({ routes: [routes(ads)] }, () => Effect.never),
+          life
+        )
+        const hosts = yield* client.virtualHosts("main", { timeout: "1 hour" })
+        const waiting = yield* Effect.fork(Effect.flip(hosts.find("a.x")))
+        yield* eventually(() => expect(asked).toEqual(["main/a.x"]))
+        yield* Scope.close(life, Exit.void)
+        const late = yield* Effect.fork(Effect.flip(hosts.find("a.x")))
+        const others = yield* client.virtualHosts("others", { timeout: "1 hour" })
+        const last = yield* Effect.fork(Effect.flip(others.find("a.x")))
+        const message = 'the virtual host for "a.x" cannot be had: the scope of the client has closed'
+        for (const fiber of [waiting, late, last]) {
+          yield* eventually(Effect.map(Fiber.poll(fiber), (exit) => expect(Option.isSome(exit)).toBe(true)))
+          expect((yield* Fiber.join(fiber)).message).toBe(message)
+        }
+      })
+  )
+
   it.scopedLive("decoders of one's own; one that throws is a host that is unavailable", () =>
     Effect.gen(function* () {
       const { client } = yield* setup({ routes: [routes(ads)] }, (host, store) =>

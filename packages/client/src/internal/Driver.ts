@@ -81,6 +81,7 @@ export class Driver {
   private waking: Set<{ readonly wake: () => void }> | undefined
   /** Types of which a response was applied, and who wants to know. */
   private readonly answered = new Set<string>()
+  private readonly onClosed = new Set<() => void>()
   private readonly onAnswers = new Map<number, { readonly typeUrl: string; readonly onAnswer: () => void }>()
   private readonly streams = new Map<string, OpenStream>()
   /** Streams with a request that was sent in this turn. */
@@ -171,6 +172,13 @@ export class Driver {
     return id
   }
 
+  /** Calls a function, which must not throw, when the client ends, or at once if it has ended. The result takes it back. */
+  listenForEnd(onEnd: () => void): () => void {
+    if (this.closed) onEnd()
+    else this.onClosed.add(onEnd)
+    return () => void this.onClosed.delete(onEnd)
+  }
+
   /** Passes an input to the core. */
   pass(input: FlowControl.Input & { readonly _tag: "Refresh" }): void {
     this.run(input)
@@ -196,6 +204,8 @@ export class Driver {
     this.closed = true
     for (const { end } of this.watchers.values()) end()
     this.watchers.clear()
+    for (const onEnd of this.onClosed) onEnd()
+    this.onClosed.clear()
     for (const key of Array.from(this.streams.keys())) this.forget(key, "the client ends", true)
   }
 

@@ -16,10 +16,10 @@ import type { Driver } from "./Driver.js"
 const { FAILED_PRECONDITION, INVALID_ARGUMENT } = StatusCode.codes
 
 /** The answer of hosts that nobody looks after any more: no alarm would end the wait. */
-const closed: CoreVirtualHosts.Outcome<never> = {
-  _tag: "Unavailable",
-  reason: "the scope of the virtual hosts has closed"
-}
+export const unavailable = (reason: string): CoreVirtualHosts.Outcome<never> => ({ _tag: "Unavailable", reason })
+
+/** Why they are unavailable when their client has ended. */
+export const clientClosed = "the scope of the client has closed"
 
 /** Why virtual hosts cannot be fetched from a source; `undefined` if they can. */
 const problemOf = ({ configSourceSpecifier: { case: kind } }: ConfigSource, protocol: Protocol): string | undefined => {
@@ -54,7 +54,8 @@ export class HostDriver<R, A> {
   private state: CoreVirtualHosts.VirtualHosts<A>
   private readonly inputs: Array<CoreVirtualHosts.Input<A>> = []
   private stepping = false
-  private closed = false
+  /** Why nobody looks after them any more; `undefined`: somebody does. */
+  private closed: string | undefined
   private readonly requests = new Map<number, (outcome: CoreVirtualHosts.Outcome<A>) => void>()
   /** Watcher ids by name. */
   private readonly watchers = new Map<string, number>()
@@ -97,7 +98,7 @@ export class HostDriver<R, A> {
     until: number | undefined,
     onOutcome: (outcome: CoreVirtualHosts.Outcome<A>) => void
   ): void {
-    if (this.closed) return onOutcome(closed)
+    if (this.closed !== undefined) return onOutcome(unavailable(this.closed))
     // A program in JavaScript may have a request without a host.
     if (typeof host !== "string") return onOutcome({ _tag: "NotFound" })
     this.requests.set(request, onOutcome)
@@ -119,17 +120,18 @@ export class HostDriver<R, A> {
   }
 
   /** Gives up all watches and what the route configuration owns. Requests that wait, and later ones, are unavailable. */
-  close(): void {
+  close(reason: string): void {
+    if (this.closed !== undefined) return
     const waiting = Array.from(this.requests.values())
     this.requests.clear()
     this.run({ _tag: "RouteConfiguration", vhds: undefined, virtualHosts: [] })
-    this.closed = true
+    this.closed = reason
     this.environment.alarm(Number.POSITIVE_INFINITY)
-    for (const answer of waiting) answer(closed)
+    for (const answer of waiting) answer(unavailable(reason))
   }
 
   private run(first: CoreVirtualHosts.Input<A>): void {
-    if (this.closed) return
+    if (this.closed !== undefined) return
     this.inputs.push(first)
     if (this.stepping) return
     this.stepping = true

@@ -10,7 +10,7 @@ import type * as Scope from "effect/Scope"
 import type { Options, Types, VirtualHosts } from "../VirtualHosts.js"
 import { VirtualHostNotFound, VirtualHostUnavailable } from "../VirtualHosts.js"
 import type { Driver } from "./Driver.js"
-import { HostDriver } from "./HostDriver.js"
+import { clientClosed, HostDriver } from "./HostDriver.js"
 
 /** What virtual hosts use of their client. */
 export interface Client {
@@ -34,6 +34,18 @@ export const optionsOf = (given: Options): CoreVirtualHosts.Options => {
   }
 }
 
+/** They end with the client, if that ends before their own scope does. */
+export const endWith = (
+  driver: Driver,
+  hosts: { readonly close: (reason: string) => void }
+): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.asVoid(
+    Effect.acquireRelease(
+      Effect.sync(() => driver.listenForEnd(() => hosts.close(clientClosed))),
+      (stop) => Effect.sync(stop)
+    )
+  )
+
 export const make = <R, A>(
   { driver, now, protocol }: Client,
   routeConfiguration: string,
@@ -55,10 +67,11 @@ export const make = <R, A>(
       Effect.suspend(() => hosts.start()),
       (watcher) =>
         Effect.sync(() => {
-          hosts.close()
+          hosts.close("the scope of the virtual hosts has closed")
           driver.unwatch(watcher)
         })
     )
+    yield* endWith(driver, hosts)
     return {
       routeConfiguration,
       find: (host, { timeout } = {}) =>

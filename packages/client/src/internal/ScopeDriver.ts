@@ -9,7 +9,7 @@ import type { ResourceEvent } from "../ResourceEvent.js"
 import type { Types } from "../VirtualHosts.js"
 import type { WatchableType } from "../WatchableType.js"
 import type { Driver } from "./Driver.js"
-import { HostDriver, lookAt } from "./HostDriver.js"
+import { HostDriver, lookAt, unavailable } from "./HostDriver.js"
 
 /** A table of the core: the hosts of one route configuration. */
 interface Table<R, A> {
@@ -21,16 +21,12 @@ interface Table<R, A> {
 /** Who answered, and what; `routeConfiguration` is `undefined` if nobody was asked. */
 type OnOutcome<A> = (outcome: CoreScopedRoutes.Outcome<A>, routeConfiguration: string | undefined) => void
 
-const closed: CoreScopedRoutes.Outcome<never> = {
-  _tag: "Unavailable",
-  reason: "the scope of the scoped routes has closed"
-}
-
 export class ScopeDriver<S, R, A> {
   private state: CoreScopedRoutes.ScopedRoutes<R>
   private readonly inputs: Array<CoreScopedRoutes.Input<R, A>> = []
   private stepping = false
-  private closed = false
+  /** Why nobody looks after them any more; `undefined`: somebody does. */
+  private closed: string | undefined
   private lastRequest = 0
   private readonly requests = new Map<number, OnOutcome<A>>()
   private readonly tables = new Map<string, Table<R, A>>()
@@ -86,8 +82,8 @@ export class ScopeDriver<S, R, A> {
   /** Asks for the virtual host of a request. Returns the request, to cancel it. `until`: a shorter wait, in milliseconds. */
   request(key: string | undefined, host: string, until: number | undefined, onOutcome: OnOutcome<A>): number {
     const request = ++this.lastRequest
-    if (this.closed) {
-      onOutcome(closed, undefined)
+    if (this.closed !== undefined) {
+      onOutcome(unavailable(this.closed), undefined)
       return request
     }
     this.requests.set(request, onOutcome)
@@ -112,17 +108,18 @@ export class ScopeDriver<S, R, A> {
   }
 
   /** Gives up all watches. Requests that wait, and later ones, are unavailable. */
-  close(): void {
-    this.closed = true
+  close(reason: string): void {
+    if (this.closed !== undefined) return
+    this.closed = reason
     const waiting = Array.from(this.requests.values())
     this.requests.clear()
     for (const watcher of this.watchers) this.driver.unwatch(watcher)
-    for (const table of Array.from(this.tables.keys())) this.shut(table)
-    for (const answer of waiting) answer(closed, undefined)
+    for (const table of Array.from(this.tables.keys())) this.shut(table, reason)
+    for (const answer of waiting) answer(unavailable(reason), undefined)
   }
 
   private run(first: CoreScopedRoutes.Input<R, A>): void {
-    if (this.closed) return
+    if (this.closed !== undefined) return
     this.inputs.push(first)
     if (this.stepping) return
     this.stepping = true
@@ -145,7 +142,7 @@ export class ScopeDriver<S, R, A> {
       case "Give":
         return this.tables.get(output.table)?.hosts.give(output.value)
       case "Close":
-        return this.shut(output.table)
+        return this.shut(output.table, "its route configuration is not used any more")
       case "Find": {
         const { host, request, table, until } = output
         return this.tables
@@ -173,10 +170,10 @@ export class ScopeDriver<S, R, A> {
     if (routes._tag === "Given") hosts.give(routes.value)
   }
 
-  private shut(id: string): void {
+  private shut(id: string, reason: string): void {
     const table = this.tables.get(id)
     this.tables.delete(id)
-    table?.hosts.close()
+    table?.hosts.close(reason)
     if (table?.watcher !== undefined) this.driver.unwatch(table.watcher)
   }
 

@@ -24,7 +24,7 @@ import type * as Scope from "effect/Scope"
 import { type Request, type ScopedRoutes, ScopedRoutesInvalid, ScopeNotFound } from "../ScopedRoutes.js"
 import { type Options, VirtualHostNotFound, VirtualHostUnavailable } from "../VirtualHosts.js"
 import type { WatchableType } from "../WatchableType.js"
-import { optionsOf, type Client } from "./Hosts.js"
+import { endWith, optionsOf, type Client } from "./Hosts.js"
 import * as HostTypes from "./HostTypes.js"
 import { ScopeDriver } from "./ScopeDriver.js"
 
@@ -151,7 +151,8 @@ export const make = (
       optionsOf(options)
     )
     const alarm = yield* Alarm.make(now, () => scopes.onDeadline())
-    yield* Effect.addFinalizer(() => Effect.sync(() => scopes.close()))
+    yield* Effect.addFinalizer(() => Effect.sync(() => scopes.close("the scope of the scoped routes has closed")))
+    yield* endWith(driver, scopes)
     if (watched === undefined) scopes.give(given)
     else yield* scopes.watch(typeOf(ScopedRouteConfigurationSchema), watched, scopeOf)
     return {
