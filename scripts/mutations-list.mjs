@@ -12227,6 +12227,13 @@ const server = [
     line: "    if (this.closed) onEnd()\n    else this.onClosed.add(onEnd)",
     becomes: "    this.onClosed.add(onEnd)",
     by: "packages/client/test/virtualHosts.test.ts"
+  },
+  {
+    fault: "client: the end of a stream that was replaced meanwhile ends the next one",
+    file: "packages/client/src/internal/Driver.ts",
+    line: "        this.forgetInputs(output.stream)\n",
+    becomes: "",
+    by: "packages/client/test/manyResources.test.ts"
   }
 ]
 

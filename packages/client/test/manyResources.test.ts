@@ -4,9 +4,12 @@ import { AnySchema } from "@bufbuild/protobuf/wkt"
 import { Bootstrap, type ResourceEvent, WatchableType, XdsClient } from "@effect-xds/client"
 import { ResourceType } from "@effect-xds/proto"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
-import { DiscoveryResponseSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
+import {
+  DeltaDiscoveryResponseSchema,
+  DiscoveryResponseSchema
+} from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
 import { ScriptedServer } from "@effect-xds/testing"
-import { EventLoop } from "@effect-xds/transport"
+import { EventLoop, Status } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Either, Exit, Layer, Logger, Scope, Stream, TestClock } from "effect"
 import { HandTurnedLoop } from "./HandTurnedLoop.js"
@@ -36,6 +39,20 @@ const all = (nonce: string, content = nonce) =>
     names.map((name) => [name, content])
   )
 
+const changes = (nonce: string, clusters: ReadonlyArray<string>) =>
+  toBinary(
+    DeltaDiscoveryResponseSchema,
+    create(DeltaDiscoveryResponseSchema, {
+      typeUrl,
+      nonce,
+      resources: clusters.map((name) => ({
+        name,
+        version: nonce,
+        resource: create(AnySchema, { typeUrl, value: toBinary(ClusterSchema, create(ClusterSchema, { name })) })
+      }))
+    })
+  )
+
 const settle = Effect.repeatN(Effect.yieldNow(), 50)
 
 type Event = ResourceEvent.ResourceEvent<string>
@@ -44,12 +61,13 @@ const show = (event: Event): string =>
   event._tag === "Updated" ? `${event.name}=${event.value}@${event.version}` : `${event.name} ${event._tag}`
 
 /** A client on a loop that turns by hand, whose slices are over after so many readings of the clock. */
-const connected = (steps = 8) =>
+const connected = (steps = 8, options?: Pick<XdsClient.Options, "bootstrap" | "protocol">) =>
   Effect.gen(function* () {
     const loop = new HandTurnedLoop(steps)
     const scope = yield* Scope.make()
     const context = yield* XdsClient.layer({
-      bootstrap: Bootstrap.make({ servers: ["s:1"], node: { id: "n" } })
+      bootstrap: Bootstrap.make({ servers: ["s:1"], node: { id: "n" } }),
+      ...options
     }).pipe(
       Layer.provideMerge(ScriptedServer.layer),
       Layer.provideMerge(Logger.replace(Logger.defaultLogger, Logger.none)),
@@ -82,15 +100,19 @@ const connected = (steps = 8) =>
       const events = name === "*" ? client.watchAll(type) : client.watch(type, name)
       return Effect.as(Effect.forkIn(Stream.runForEach(events, each), scope), told)
     }
-    const accept = Effect.gen(function* () {
-      yield* settle
-      yield* TestClock.adjust("1 second")
-      const stream = streams.at(-1)
-      stream?.accept()
-      yield* settle
-      if (stream === undefined) return yield* Effect.dieMessage("no stream")
-      return stream
-    })
+    const acceptOf = (address: string) =>
+      Effect.gen(function* () {
+        yield* settle
+        const stream = streams.findLast((each) => each.server.address === address)
+        stream?.accept()
+        yield* settle
+        if (stream === undefined) return yield* Effect.dieMessage("no stream")
+        return stream
+      })
+    const accept = Effect.zipRight(
+      Effect.suspend(() => TestClock.adjust("1 second")),
+      acceptOf("s:1")
+    )
     /** Turns until nothing waits; the most that is decoded in one of them, and the most that watchers take after one. */
     const turns = (begin: () => void = () => undefined) =>
       Effect.gen(function* () {
@@ -104,7 +126,7 @@ const connected = (steps = 8) =>
         }
         return most
       })
-    return { accept, client, close: Scope.close(scope, Exit.void), loop, turns, watch }
+    return { accept, acceptOf, streams, client, close: Scope.close(scope, Exit.void), loop, turns, watch }
   })
 
 describe("thousands of resources in one response", () => {
@@ -221,6 +243,40 @@ describe("thousands of resources in one response", () => {
       const next = yield* accept
       yield* turns()
       expect(next.requests.map((request) => request.typeUrl).sort()).toEqual([typeUrl, ResourceType.Listener.typeUrl])
+      yield* close
+    })
+  )
+
+  it.effect("★ what a stream said last is not taken for that of the stream that replaces it", () =>
+    Effect.gen(function* () {
+      const bootstrap = Bootstrap.make({ servers: ["first:1", "second:1"], node: { id: "n" } })
+      const { acceptOf, close, loop, streams, turns, watch } = yield* connected(8, {
+        bootstrap,
+        protocol: "Incremental"
+      })
+      const told = yield* watch("*")
+      yield* settle
+      streams.at(-1)?.end(Status.make("UNAVAILABLE", "refused"))
+      const second = yield* acceptOf("second:1")
+      second.send(changes("1", ["a"]))
+      yield* settle
+      yield* TestClock.adjust("2 seconds")
+      const first = yield* acceptOf("first:1")
+      yield* TestClock.adjust("5 seconds")
+      // The first server does not know of this one, so it must be told with another stream, before it is the one in use.
+      second.send(changes("2", ["b"]))
+      yield* settle
+      first.send(changes("1", names))
+      yield* settle
+      loop.turn(3)
+      first.end()
+      yield* settle
+      yield* turns()
+      expect(told).toHaveLength(count + 2)
+      yield* TestClock.adjust("10 seconds")
+      yield* turns()
+      const open = streams.filter((stream) => stream.isOpen())
+      expect(open.map(({ server }) => server.address)).toEqual(["first:1"])
       yield* close
     })
   )
