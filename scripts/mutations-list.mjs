@@ -1330,8 +1330,8 @@ const server = [
   {
     fault: "client: watchers of a response before are forgotten with the next one of its type",
     file: "client/FlowControl.ts",
-    line: "if (before !== undefined) for (const watcher of before.watchers) told.add(watcher)",
-    becomes: ""
+    line: "const watchers = before === undefined ? told : HashSet.union(told, before.watchers)",
+    becomes: "const watchers = told"
   },
   {
     fault: "client: a printed state that was changed is restored",
@@ -4075,8 +4075,8 @@ const server = [
     fault: "client, explored: watchers that are at work on the response before are forgotten",
     file: "client/FlowControl.ts",
     by: "packages/testing/test/ExplorationStateOfTheWorld.test.ts",
-    line: "if (before !== undefined) for (const watcher of before.watchers) told.add(watcher)",
-    becomes: ""
+    line: "const watchers = before === undefined ? told : HashSet.union(told, before.watchers)",
+    becomes: "const watchers = told"
   },
   {
     fault: "client, explored: when the first watcher is done the others are not waited for",

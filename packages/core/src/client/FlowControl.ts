@@ -13,7 +13,7 @@ import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import * as Option from "effect/Option"
 import * as Client from "./Client.js"
-import type * as Steps from "../Steps.js"
+import * as Steps from "../Steps.js"
 import type { DecoderConflict, ResourceDecoder } from "./ResourceDecoder.js"
 
 /**
@@ -150,7 +150,7 @@ export const step = (self: FlowControl, input: Input, now: number): Step => {
     case "Deadline":
       return then(giveUp(self, now), (next) => pass(next, input, now))
     case "Response":
-      return deliver(self, input, pass(self, input, now), now)
+      return receive(self, input, pass(self, input, now), now)
     case "Ended": {
       const deliveries = without(self.deliveries, input.stream)
       return pass(deliveries === self.deliveries ? self : { ...self, deliveries }, input, now)
@@ -181,7 +181,10 @@ const delivering = function* (
   work: Steps.Steps<readonly [Client.Client, ReadonlyArray<Client.Output>]>,
   now: number
 ): Steps.Steps<Step> {
-  return deliver(self, input, passed(self, yield* work), now)
+  const step = passed(self, yield* work)
+  const told = HashSet.beginMutation(HashSet.empty<number>())
+  yield* Steps.each(toldBy(step[1]), (watcher) => HashSet.add(told, watcher))
+  return deliver(self, input, step, HashSet.endMutation(told), now)
 }
 
 /**
@@ -212,19 +215,32 @@ const passed = (self: FlowControl, [client, outputs]: readonly [Client.Client, R
 const without = (deliveries: ReadonlyArray<Delivery>, stream: string): ReadonlyArray<Delivery> =>
   deliveries.some((each) => each.stream === stream) ? deliveries.filter((each) => each.stream !== stream) : deliveries
 
+/** Who receives a result. */
+const toldBy = (outputs: ReadonlyArray<Output>): ReadonlySet<number> => {
+  const told = new Set<number>()
+  for (const output of outputs) if (output._tag === "Notify") for (const watcher of output.watchers) told.add(watcher)
+  return told
+}
+
+const receive = (
+  self: FlowControl,
+  input: Client.Input & { readonly _tag: "Response" },
+  step: Step,
+  now: number
+): Step => deliver(self, input, step, HashSet.fromIterable(toldBy(step[1])), now)
+
 /** Handles a response. It is answered at once if no watcher receives a result. */
 const deliver = (
   self: FlowControl,
   input: Client.Input & { readonly _tag: "Response" },
   [next, outputs]: Step,
+  told: HashSet.HashSet<number>,
   now: number
 ): Step => {
-  const told = new Set<number>()
   let received: (Client.Output & { readonly _tag: "Received" }) | undefined
   let isClosed = false
   for (const output of outputs) {
-    if (output._tag === "Notify") for (const watcher of output.watchers) told.add(watcher)
-    else if (output._tag === "Received") received = output
+    if (output._tag === "Received") received = output
     else if (output._tag === "Close") isClosed ||= output.stream === input.stream
   }
   if (isClosed) return [next, outputs]
@@ -234,9 +250,9 @@ const deliver = (
   const isSame = (each: Delivery) => each.stream === stream && each.typeUrl === typeUrl
   // Only a server that ignores flow control sends another one before the answer: one answer covers both.
   const before = self.deliveries.find(isSame)
-  if (before !== undefined) for (const watcher of before.watchers) told.add(watcher)
+  const watchers = before === undefined ? told : HashSet.union(told, before.watchers)
   const until = before?.until ?? now + self.watcherTimeout
-  const delivery: Delivery = { stream, typeUrl, nonce, watchers: HashSet.fromIterable(told), until }
+  const delivery: Delivery = { stream, typeUrl, nonce, watchers, until }
   const deliveries = [...next.deliveries.filter((each) => !isSame(each)), delivery]
   return then([{ ...next, deliveries }, outputs], (after) => answer(after, [delivery], now))
 }
