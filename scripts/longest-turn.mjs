@@ -1,5 +1,6 @@
 // `npm run longest-turn`: how long one large resource takes the event loop for at the most: 10 000 endpoints, given to a store as a
-// message and as bytes, in a file, and sent to a client; a large Struct, and objects that are shared without end.
+// message and as bytes, in a file, and sent to a client; as many small resources in one response to a client; a large Struct, and
+// objects that are shared without end.
 //
 //   --before FOLDER  a built worktree of another commit, measured in turn with this one
 //   --count N        endpoints. Default 10 000
@@ -86,29 +87,32 @@ const main = async () => {
   const yaml = (count) => "- \"@type\": " + typeUrl + "\n  cluster_name: web\n  endpoints:\n    - lb_endpoints:\n" +
     Array.from({ length: count }, (_, index) => "        - load_balancing_weight: " + (1 + index % 9) +
       "\n          endpoint: { address: { socket_address: { address: 10.0." + (index >> 8) + "." + (index & 255) + ", port_value: 8080 } } }\n").join("")
-  const inClient = async () => {
+  const inClient = async (typeUrl, watch, resourcesOf, eventsOf) => {
     const { XdsClient, Bootstrap, WatchableType } = await load("client/dist/index.js")
     const { ScriptedServer } = await load("testing/dist/index.js")
     const { DiscoveryResponseSchema } = await load("proto/gen/envoy/service/discovery/v3/discovery_pb.js")
-    const response = (nonce, value) => toBinary(DiscoveryResponseSchema, create(DiscoveryResponseSchema, { typeUrl, nonce,
-      versionInfo: nonce, resources: [{ $typeName: "google.protobuf.Any", typeUrl, value }] }))
+    const response = (nonce, values) => toBinary(DiscoveryResponseSchema, create(DiscoveryResponseSchema, { typeUrl, nonce,
+      versionInfo: nonce, resources: values.map((value) => ({ $typeName: "google.protobuf.Any", typeUrl, value })) }))
     return Effect.runPromise(Effect.scoped(Effect.gen(function* () {
       const client = yield* XdsClient.XdsClient
       const { streams } = yield* ScriptedServer.ScriptedServer
       let events = 0
-      yield* Effect.forkScoped(Stream.runForEach(client.watch(WatchableType.fromSchema(ClusterLoadAssignmentSchema), "web"),
+      yield* Effect.forkScoped(Stream.runForEach(watch(client, WatchableType),
         () => Effect.sync(() => void events++)))
       yield* Effect.sleep(50)
       const [stream] = streams
       stream.accept()
       yield* Effect.sleep(20)
-      const send = (nonce, value, want) => async () => {
-        stream.send(response(nonce, value))
-        while (events < want) await new Promise(setImmediate)
+      const send = (nonce, values) => {
+        const message = response(nonce, values)
+        return async () => {
+          const want = events + eventsOf(values)
+          stream.send(message)
+          while (events < want) await new Promise(setImmediate)
+        }
       }
-      for (let warm = 1; warm < 4; warm++) yield* Effect.promise(send(String(warm), bytesOf(300 + warm), warm))
-      const value = bytesOf(count)
-      return yield* Effect.promise(() => turns(send("9", value, 4)))
+      for (let warm = 1; warm < 4; warm++) yield* Effect.promise(send(String(warm), resourcesOf(300 + warm, warm)))
+      return yield* Effect.promise(() => turns(send("9", resourcesOf(count, 9))))
     })).pipe(Effect.provide(XdsClient.layer({ bootstrap: Bootstrap.make({ servers: ["s:1"], node: { id: "n" } }) }).pipe(
       Layer.provideMerge(ScriptedServer.layer), Layer.provideMerge(Logger.remove(Logger.defaultLogger))))))
   }
@@ -117,7 +121,13 @@ const main = async () => {
     "store, as bytes": () => inStore((count) => ({ typeUrl, name: "web", value: bytesOf(count) })),
     "file, JSON": () => inFile("e.json", json),
     "file, YAML": () => inFile("e.yaml", yaml),
-    "client": inClient,
+    "client": () => inClient(typeUrl,
+      (client, WatchableType) => client.watch(WatchableType.fromSchema(ClusterLoadAssignmentSchema), "web"),
+      (count) => [bytesOf(count)], () => 1),
+    "client, as many small resources": () => inClient("type.googleapis.com/envoy.config.cluster.v3.Cluster",
+      (client, WatchableType) => client.watchAll(WatchableType.fromSchema(ClusterSchema)),
+      (count, version) => Array.from({ length: count }, (_, index) => toBinary(ClusterSchema, create(ClusterSchema, {
+        name: "c" + index, connectTimeout: { seconds: BigInt(version) } }))), (values) => values.length),
     "store, a Struct of ten times as many values": () => inStore(struct),
     "store, 2 to the power of 30 shared objects": () => inStore(shared)
   }
