@@ -12333,5 +12333,5 @@ export const mutations = [
   ...groupChecks,
   ...badInput,
   ...calls,
-  ...inDatabase,
+  ...inDatabase
 ]
