@@ -45,7 +45,7 @@ export interface Ledger {
   readonly isLess: boolean
   /** Whether a watch began after another one had ended, and no request was made since: what comes answers one from before. */
   readonly isAgain: boolean
-  /** Whether a later request of the stream is the first to ask for everything, and no response was accepted since. */
+  /** Whether a later request of the stream asks for everything, first or again, and no response was accepted since. */
   readonly isWidened: boolean
   /** What the last request asked for. */
   readonly asked: ReadonlySet<string>
@@ -344,13 +344,14 @@ export class Onlooker {
     { resourceNames, versionInfo }: Extract<Request, { readonly _tag: "StateOfTheWorld" }>,
     wrong: (problem: string) => void
   ): void {
-    const { accepted, asked: before, covered, isAsked, isLess, isWidened, watchers } = this.ledger
+    const { accepted, asked: before, covered, isAgain, isAsked, isLess, isWidened, watchers } = this.ledger
     const isEverything = Array.from(watchers.values()).includes("*")
     const asked = new Set(resourceNames.length === 0 && isEverything ? ["*"] : resourceNames)
     const isAll = !isLess && Array.from(asked).every((name) => covered.has(name))
     if (versionInfo !== accepted && (isAll || versionInfo !== "")) wrong(`the version accepted last is ${accepted}`)
     if (versionInfo !== "" && isEverything && !covered.has("*")) wrong(`${accepted} is not the version of everything`)
-    this.note({ asked, isAgain: false, isWidened: isAsked && (isWidened || (asked.has("*") && !before.has("*"))) })
+    const isNew = asked.has("*") && (isAgain || !before.has("*"))
+    this.note({ asked, isAgain: false, isWidened: isAsked && (isWidened || isNew) })
   }
 
   /** Every watcher was told what is held, and nothing else; none is waited for too long. */
