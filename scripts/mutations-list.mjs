@@ -11566,7 +11566,7 @@ const server = [
     by: "packages/routing/test/channel.test.ts"
   },
   {
-    fault: "a cluster is given all its endpoints again when another one changes",
+    fault: "a leaf of an aggregate is given all its endpoints again when another one changes",
     file: "packages/routing/src/policy/Cds.ts",
     line: "if (self.given !== undefined && isSame(self.given, given)) return [self, nothing]",
     becomes: "",

@@ -3,6 +3,7 @@ import { create } from "@bufbuild/protobuf"
 import { anyPack } from "@bufbuild/protobuf/wkt"
 import { ClusterSchema, Cluster_DiscoveryType } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
+import { ClusterConfigSchema } from "@effect-xds/proto/envoy/extensions/clusters/aggregate/v3/cluster"
 import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
 import { StatefulSessionSchema } from "@effect-xds/proto/envoy/extensions/filters/http/stateful_session/v3/stateful_session"
 import { CookieBasedSessionStateSchema } from "@effect-xds/proto/envoy/extensions/http/stateful_session/cookie/v3/cookie"
@@ -65,6 +66,18 @@ export const clusterOf = (name: string, value: object = {}) =>
       ...value
     })
   )
+
+/** An aggregate of clusters. */
+export const aggregateOf = (name: string, ...clusters: ReadonlyArray<string>) =>
+  clusterOf(name, {
+    clusterDiscoveryType: {
+      case: "clusterType",
+      value: {
+        name: "envoy.clusters.aggregate",
+        typedConfig: anyPack(ClusterConfigSchema, create(ClusterConfigSchema, { clusters: [...clusters] }))
+      }
+    }
+  })
 
 /** Localities of a priority each, with addresses `10.0.0.n:80`. */
 export const assignmentOf = (name: string, ...priorities: ReadonlyArray<ReadonlyArray<number>>) =>

@@ -1,8 +1,6 @@
 /** What nobody should send: the mistake that is named, what is used then, and how much work it is. */
 import { create } from "@bufbuild/protobuf"
-import { anyPack } from "@bufbuild/protobuf/wkt"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
-import { ClusterConfigSchema } from "@effect-xds/proto/envoy/extensions/clusters/aggregate/v3/cluster"
 import * as Assignment from "@effect-xds/routing/Assignment"
 import type { Cluster } from "@effect-xds/routing/Cluster"
 import * as Endpoint from "@effect-xds/routing/Endpoint"
@@ -18,7 +16,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import { all, call, host, reasons, sent, split, tableOf, to, when } from "./Routes.js"
 import { callWith, counters, named, outcome } from "./Steps.js"
-import { assignmentOf, clusterOf, listenerOf, routesOf, value } from "./World.js"
+import { aggregateOf, assignmentOf, clusterOf, listenerOf, routesOf, value } from "./World.js"
 
 const emptyRegex = { case: "safeRegexMatch" as const, value: { regex: "" } }
 
@@ -228,17 +226,6 @@ const target = (cluster: string, weight: number, end: number): RouteAction.Targe
 })
 
 describe("aggregate clusters", () => {
-  const aggregateOf = (name: string, ...clusters: ReadonlyArray<string>) =>
-    clusterOf(name, {
-      clusterDiscoveryType: {
-        case: "clusterType",
-        value: {
-          name: "envoy.clusters.aggregate",
-          typedConfig: anyPack(ClusterConfigSchema, create(ClusterConfigSchema, { clusters: [...clusters] }))
-        }
-      }
-    })
-
   /** A configuration with these clusters, all of which and their endpoints come when they are asked for. */
   const settle = (clusters: ReadonlyMap<string, Either.Either<Cluster, unknown>>, ...routed: ReadonlyArray<string>) => {
     let state = XdsConfig.make("shop", "shop")

@@ -13,7 +13,18 @@ import * as Effect from "effect/Effect"
 import * as HashMap from "effect/HashMap"
 import * as TestClock from "effect/TestClock"
 import { all, split, to } from "./Routes.js"
-import { World, assignmentOf, clusterOf, listenerOf, random, routesOf, sessions, value, zonesOf } from "./World.js"
+import {
+  World,
+  aggregateOf,
+  assignmentOf,
+  clusterOf,
+  listenerOf,
+  random,
+  routesOf,
+  sessions,
+  value,
+  zonesOf
+} from "./World.js"
 
 /** The ring that calls of a cluster are picked from. */
 const ringIn = (picker: Picker | undefined, cluster: string): Ring | undefined => {
@@ -118,6 +129,24 @@ describe("the work of an update", () => {
     }
     expect(work(200)).toBe(work(100))
   })
+
+  it("does not grow with the endpoints of other leaves of an aggregate", () => {
+    const work = (count: number): number => {
+      const world = started()
+      world.xds({ _tag: "Cluster", name: "a", known: value(aggregateOf("a", "b", "c")) })
+      for (const name of ["b", "c"]) world.xds({ _tag: "Cluster", name, known: value(clusterOf(name)) })
+      world.xds({ _tag: "Assignment", name: "b", known: value(assignmentOf("b", [1, 2])) })
+      world.xds({ _tag: "Assignment", name: "c", known: value(assignmentOf("c", numbers(10, 10 + count))) })
+      for (const number of [1, 2, 3]) world.down.add(`10.0.0.${number}:80`)
+      // The second leaf is asked for when the first one cannot be reached.
+      world.until(1_000)
+      world.call()
+      world.until(2_000)
+      const known = value(assignmentOf("b", [2, 3]))
+      return entriesIn(() => world.xds({ _tag: "Assignment", name: "b", known }))
+    }
+    expect(work(200)).toBe(work(100))
+  })
 })
 
 describe("channel", () => {
@@ -206,20 +235,7 @@ describe("channel", () => {
 
   it("an aggregate uses the first of its clusters that can be reached; one that is missing is passed over", () => {
     const world = started()
-    const aggregate = {
-      clusterDiscoveryType: {
-        case: "clusterType",
-        value: {
-          name: "envoy.clusters.aggregate",
-          typedConfig: {
-            typeUrl: "type.googleapis.com/envoy.extensions.clusters.aggregate.v3.ClusterConfig",
-            // clusters: none, b, c
-            value: Uint8Array.from([10, 4, 110, 111, 110, 101, 10, 1, 98, 10, 1, 99])
-          }
-        }
-      }
-    }
-    world.xds({ _tag: "Cluster", name: "a", known: value(clusterOf("a", aggregate)) })
+    world.xds({ _tag: "Cluster", name: "a", known: value(aggregateOf("a", "none", "b", "c")) })
     world.xds({ _tag: "Cluster", name: "none", known: { _tag: "Failed", message: "does not exist" } })
     for (const [name, number] of [
       ["b", 1],
