@@ -12091,8 +12091,8 @@ const server = [
   {
     fault: "`validate` waits for all that holds the output of an Envoy that has ended",
     file: "packages/cli/src/EnvoyCheck.ts",
-    line: "        onEnd(code, signal)\n",
-    becomes: "",
+    line: "setTimeout(() => child.stderr.destroy(), outputTime)",
+    becomes: "setTimeout(() => undefined, outputTime)",
     by: "packages/cli/test/process.test.ts"
   },
   {

@@ -149,19 +149,16 @@ const run = (path: string, file: string): Effect.Effect<string | undefined, Comm
       const message = `${path} cannot be started: ${Reason.of(cause)}`
       resume(Effect.fail(new CommandFailure({ kind: "failed", message })))
     })
-    const onEnd = (code: number | null, signal: NodeJS.Signals | null): void => {
+    child.once("close", (code, signal) => {
       if (code === 0) resume(Effect.succeed(undefined))
       else if (signal === "SIGKILL") {
         const message = `${path} gave no answer within ${questionTime / 1000} s`
         resume(Effect.fail(new CommandFailure({ kind: "failed", message })))
       } else resume(Effect.succeed(wordsIn(output) ?? `ended with ${signal ?? code ?? "nothing"}`))
-    }
-    child.once("close", onEnd)
-    child.once("exit", (code, signal) => {
-      const timer = setTimeout(() => {
-        onEnd(code, signal)
-        child.stderr.destroy()
-      }, outputTime)
+    })
+    child.once("exit", () => {
+      // It is closed then.
+      const timer = setTimeout(() => child.stderr.destroy(), outputTime)
       child.once("close", () => clearTimeout(timer))
     })
     return Effect.sync(() => child.kill("SIGKILL"))
