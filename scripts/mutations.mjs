@@ -112,7 +112,7 @@ for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.e
 for (const file of ["package.json", "vitest.config.ts", "vitest.workspace.ts", "tsconfig.base.json"]) {
   cpSync(join(home, file), join(folder, file))
 }
-for (const path of ["node_modules", "scripts", ...linked.map((name) => `packages/${name}`)]) {
+for (const path of ["node_modules", "scripts", "examples/serve", ...linked.map((name) => `packages/${name}`)]) {
   mkdirSync(dirname(join(folder, path)), { recursive: true })
   symlinkSync(join(home, path), join(folder, path))
 }
