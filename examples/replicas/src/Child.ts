@@ -14,6 +14,17 @@ export class Ended extends Data.TaggedError("Ended")<{ readonly name: string; re
   }
 }
 
+/** A process said nothing for so long that it never will. */
+export class NotReady extends Data.TaggedError("NotReady")<{ readonly name: string; readonly output: string }> {
+  override get message(): string {
+    const words = this.output === "" ? "it printed nothing" : `its last words: ${this.output}`
+    return `${this.name} was not ready after ${patience / 1_000} s; ${words}`
+  }
+}
+
+/** Milliseconds until a process must be ready, on a busy machine too. */
+const patience = 60_000
+
 const end = (child: ChildProcess): Effect.Effect<void> =>
   Effect.promise(async () => {
     if (child.exitCode !== null || child.signalCode !== null) return
@@ -39,7 +50,7 @@ export const start = (
   program: "Backend" | "Client" | "ControlPlane",
   args: ReadonlyArray<string>,
   env: Readonly<Record<string, string>> = {}
-): Effect.Effect<Child, Ended, Scope.Scope> =>
+): Effect.Effect<Child, Ended | NotReady, Scope.Scope> =>
   Effect.gen(function* () {
     const child = yield* Effect.acquireRelease(
       Effect.sync(() =>
@@ -51,7 +62,9 @@ export const start = (
     const ready = yield* Effect.promise(async () => {
       const first: ReadonlyArray<unknown> = await Promise.race([once(child, "message"), once(child, "exit")])
       return said(first[0], "ready")
-    })
+    }).pipe(
+      Effect.timeoutFail({ duration: patience, onTimeout: () => new NotReady({ name: program, output: output() }) })
+    )
     if (ready === undefined) return yield* new Ended({ name: program, output: output() })
     return { ready, process: child, kill: end(child) }
   })

@@ -45,6 +45,7 @@ const database: Effect.Effect<Database, PostgresServer.PostgresServerError, Scop
   return { url: `sqlite:${join(directory, "xds.db")}`, name: "one SQLite file", server: undefined }
 })
 
+const silent = (): Answer => ({ error: "it did not answer within 60 s" })
 const isAnswer = (value: unknown): value is Answer => typeof value === "object" && value !== null
 const isPorts = (value: unknown): value is Ports => typeof value === "object" && value !== null && "v1" in value
 
@@ -73,7 +74,7 @@ class ControlPlane {
       const said: ReadonlyArray<unknown> = await once(process, "message")
       const answer = Child.said(said[0], "answer")
       return isAnswer(answer) ? answer : { error: "it did not answer" }
-    })
+    }).pipe(Effect.timeoutTo({ duration: "60 seconds", onSuccess: (answer) => answer, onTimeout: silent }))
 }
 
 const story = (envoy: string) =>

@@ -109,18 +109,27 @@ const settings = (port: number, { durable = false }: Options): ReadonlyArray<str
 // The program takes the shell's place. What stays beside it ends it when this process is gone, however that ended.
 const guarded = 'exec 3<&0; (cat <&3 >/dev/null; kill -9 $$) 2>/dev/null & exec "$@" 3<&- </dev/null'
 
-const ready = (child: ChildProcess): Effect.Effect<void, PostgresServerError> =>
-  Effect.async((resume) => {
-    let said = ""
+/** Milliseconds until it must be ready, on a busy machine too. */
+const patience = 60_000
+
+const ready = (child: ChildProcess): Effect.Effect<void, PostgresServerError> => {
+  let said = ""
+  const failed = (detail: string) => new PostgresServerError({ detail })
+  const lastWords = (): string => said.trim().split("\n").at(-1) ?? ""
+  return Effect.async<void, PostgresServerError>((resume) => {
     child.stderr?.on("data", (chunk: Buffer) => {
       said = `${said}${chunk.toString()}`.slice(-2_000)
       if (/ready to accept (read-only )?connections/.test(said)) resume(Effect.void)
     })
-    child.on("error", (error) => resume(Effect.fail(new PostgresServerError({ detail: error.message }))))
-    child.on("exit", () =>
-      resume(Effect.fail(new PostgresServerError({ detail: said.trim().split("\n").at(-1) ?? "" })))
-    )
-  })
+    child.on("error", (error) => resume(Effect.fail(failed(error.message))))
+    child.on("exit", () => resume(Effect.fail(failed(lastWords()))))
+  }).pipe(
+    Effect.timeoutFail({
+      duration: patience,
+      onTimeout: () => failed(`it is not ready after ${patience / 1_000} s; its last words: ${lastWords()}`)
+    })
+  )
+}
 
 const gone = (child: ChildProcess): Effect.Effect<void> =>
   Effect.async((resume) => {
