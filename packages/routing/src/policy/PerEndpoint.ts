@@ -9,31 +9,15 @@
  */
 import * as HashMap from "effect/HashMap"
 import * as List from "effect/List"
-import * as Option from "effect/Option"
 import type * as Children from "../Children.js"
 import type { Connectivity } from "../Connectivity.js"
-import * as Connectivities from "../Connectivity.js"
 import type { Endpoint } from "../Endpoint.js"
 import * as Endpoints from "../Endpoint.js"
 import type { Picker } from "../Picker.js"
 import * as Pickers from "../Picker.js"
-import * as SameData from "../internal/SameData.js"
 import type { Output, Policy } from "../Policy.js"
+import * as EndpointChildren from "./EndpointChildren.js"
 import * as PickFirst from "./PickFirst.js"
-
-/**
- * An endpoint and what its connection says.
- *
- * @since 0.1.0
- */
-export interface Child {
-  /** Its place among the endpoints. */
-  readonly at: number
-  /** ★ Sticky: a failure counts until READY. */
-  readonly state: Connectivity
-  readonly picker: Picker
-  readonly endpoint: Endpoint
-}
 
 /**
  * Endpoints that are READY, in their order.
@@ -56,8 +40,7 @@ export interface Ready<out Each> {
 export interface State<out Config, out Each> {
   readonly node: string
   readonly config: Config | undefined
-  /** By what tells endpoints apart; one whose addresses are those of another is that other. */
-  readonly children: HashMap.HashMap<string, Child>
+  readonly children: EndpointChildren.EndpointChildren
   readonly ready: Ready<Each>
   /** How many are CONNECTING or IDLE. */
   readonly connecting: number
@@ -89,9 +72,6 @@ const child = PickFirst.policy.with({ heedsEjection: true })
 
 const isConnecting = (state: Connectivity): boolean => state === "CONNECTING" || state === "IDLE"
 
-const find = (children: HashMap.HashMap<string, Child>, name: string): Child | undefined =>
-  Option.getOrUndefined(HashMap.get(children, name))
-
 /** With what there is at a place now; none: without it. */
 const changed = <Each>({ all, places }: Ready<Each>, at: number, next: ReadonlyArray<Each>): Ready<Each> => {
   let low = 0
@@ -111,14 +91,6 @@ const changed = <Each>({ all, places }: Ready<Each>, at: number, next: ReadonlyA
   }
 }
 
-/** What a child is after it said something. */
-const after = (before: Child, { picker, state }: Children.Heard): Child => ({
-  at: before.at,
-  state: Connectivities.sticky(before.state, state),
-  picker,
-  endpoint: before.endpoint
-})
-
 /**
  * The policy of these particulars.
  *
@@ -132,7 +104,7 @@ export const make = <Config, Each>({
 }: Particulars<Config, Each>): Policy<Config, State<Config, Each>> => {
   type Self = State<Config, Each>
 
-  const eachOf = (node: string, key: string, { picker }: Child): Each =>
+  const eachOf = (node: string, key: string, { picker }: EndpointChildren.Child): Each =>
     each({ node: `${node}/${encodeURIComponent(key)}`, picker })
 
   const tell = ({ children, config, connecting, failure, ready: found }: Self): ReadonlyArray<Output> => {
@@ -148,12 +120,7 @@ export const make = <Config, Each>({
 
   /** All that was said while a config was carried out. */
   const settle = (self: Self): Self => {
-    const children = HashMap.mutate(self.children, (all) => {
-      for (const said of List.reverse(self.heard)) {
-        const before = find(all, said.name)
-        if (before !== undefined) HashMap.set(all, said.name, after(before, said))
-      }
-    })
+    const children = EndpointChildren.record(self.children, self.heard)
     const found: Array<readonly [at: number, each: Each]> = []
     let connecting = 0
     for (const [key, child] of children) {
@@ -181,28 +148,7 @@ export const make = <Config, Each>({
       switch (input._tag) {
         case "Config": {
           const endpoints: ReadonlyMap<string, Endpoint> = Endpoints.byKey(input.endpoints)
-          const outputs: Array<Output> = []
-          const children = HashMap.mutate(self.children, (all) => {
-            let at = 0
-            for (const [key, endpoint] of endpoints) {
-              const before = find(self.children, key)
-              const place = at++
-              // ★ One that is connected, and of which nothing is said anew, has nothing to do: of thousands most are so.
-              if (before?.state === "READY" && SameData.isSameToCalls(before.endpoint, endpoint)) {
-                if (before.at !== place) HashMap.set(all, key, { ...before, at: place })
-                continue
-              }
-              const { picker = Pickers.queue, state = "CONNECTING" } = before ?? {}
-              HashMap.set(all, key, { at: place, state, picker, endpoint })
-              const output = before === undefined ? "Create" : "Update"
-              outputs.push({ _tag: output, name: key, child, endpoints: [endpoint] })
-            }
-            for (const key of HashMap.keys(self.children)) {
-              if (endpoints.has(key)) continue
-              HashMap.remove(all, key)
-              outputs.push({ _tag: "Remove", name: key })
-            }
-          })
+          const [children, outputs] = EndpointChildren.update(self.children, endpoints, child, "CONNECTING")
           return [{ ...self, config: input.config, children, updating: true, heard: List.nil() }, outputs]
         }
         case "Configured": {
@@ -210,13 +156,13 @@ export const make = <Config, Each>({
           return [next, tell(next)]
         }
         case "ChildState": {
-          const before = find(self.children, input.name)
+          const before = EndpointChildren.find(self.children, input.name)
           if (before === undefined) return [self, nothing]
           const failure = input.state === "TRANSIENT_FAILURE" ? input.picker : self.failure
           const wake: ReadonlyArray<Output> =
             input.state === "IDLE" ? [{ _tag: "ExitIdle", name: input.name }] : nothing
           if (self.updating) return [{ ...self, failure, heard: List.prepend(self.heard, input) }, wake]
-          const said = after(before, input)
+          const said = EndpointChildren.after(before, input)
           const isReady = said.state === "READY"
           const next: Self = {
             ...self,

@@ -7,19 +7,17 @@
  */
 import * as HashMap from "effect/HashMap"
 import * as List from "effect/List"
-import * as Option from "effect/Option"
 import type * as Children from "../Children.js"
 import type { Connectivity } from "../Connectivity.js"
-import * as Connectivities from "../Connectivity.js"
 import type { Endpoint } from "../Endpoint.js"
 import * as Endpoints from "../Endpoint.js"
-import type { Picker, Ring, RingChild } from "../Picker.js"
+import type { Ring, RingChild } from "../Picker.js"
 import * as Pickers from "../Picker.js"
-import * as SameData from "../internal/SameData.js"
 import type { Output } from "../Policy.js"
 import { define } from "../Policy.js"
 import type { Member } from "../Ring.js"
 import * as Rings from "../Ring.js"
+import * as EndpointChildren from "./EndpointChildren.js"
 import * as PickFirst from "./PickFirst.js"
 
 /**
@@ -34,15 +32,6 @@ export interface Config {
   readonly maxRingSize?: number | undefined
 }
 
-interface Child {
-  /** Its place. */
-  readonly at: number
-  /** ★ Sticky: a failure counts until READY. */
-  readonly state: Connectivity
-  readonly picker: Picker
-  readonly endpoint: Endpoint
-}
-
 /** How many endpoints are in each state. */
 type Counts = Readonly<Record<Connectivity, number>>
 
@@ -53,8 +42,7 @@ type Counts = Readonly<Record<Connectivity, number>>
  */
 export interface State {
   readonly node: string
-  /** By what tells endpoints apart. */
-  readonly children: HashMap.HashMap<string, Child>
+  readonly children: EndpointChildren.EndpointChildren
   /** What tells endpoints apart, in the order of the ring's places. */
   readonly keys: ReadonlyArray<string>
   /** Endpoints as the picker has them, by their places. */
@@ -75,17 +63,6 @@ const noRing: Ring = { hashes: new BigUint64Array(), endpoints: new Uint32Array(
 
 const none: Counts = { READY: 0, CONNECTING: 0, IDLE: 0, TRANSIENT_FAILURE: 0 }
 
-const find = (children: HashMap.HashMap<string, Child>, name: string): Child | undefined =>
-  Option.getOrUndefined(HashMap.get(children, name))
-
-/** What a child is after it said something. */
-const after = (before: Child, { picker, state }: Children.Heard): Child => ({
-  at: before.at,
-  state: Connectivities.sticky(before.state, state),
-  picker,
-  endpoint: before.endpoint
-})
-
 const stateOf = ({ counts, keys }: State): Connectivity => {
   const failed = counts.TRANSIENT_FAILURE
   if (counts.READY > 0) return "READY"
@@ -95,7 +72,7 @@ const stateOf = ({ counts, keys }: State): Connectivity => {
   return counts.IDLE > 0 ? "IDLE" : "TRANSIENT_FAILURE"
 }
 
-const ringChildOf = (node: string, key: string, { picker, state }: Child): RingChild => {
+const ringChildOf = (node: string, key: string, { picker, state }: EndpointChildren.Child): RingChild => {
   switch (state) {
     case "READY":
       return { _tag: "Ready", child: picker }
@@ -128,16 +105,11 @@ const tell = (self: State): ReadonlyArray<Output> => {
 
 /** All that was said while a config was carried out. */
 const settle = (self: State): State => {
-  const children = HashMap.mutate(self.children, (all) => {
-    for (const said of List.reverse(self.heard)) {
-      const before = find(all, said.name)
-      if (before !== undefined) HashMap.set(all, said.name, after(before, said))
-    }
-  })
+  const children = EndpointChildren.record(self.children, self.heard)
   let counts = none
   const placed: Array<RingChild> = []
   for (const key of self.keys) {
-    const each = find(children, key)
+    const each = EndpointChildren.find(children, key)
     if (each === undefined) continue
     placed.push(ringChildOf(self.node, key, each))
     counts = { ...counts, [each.state]: counts[each.state] + 1 }
@@ -146,9 +118,9 @@ const settle = (self: State): State => {
 }
 
 const hear = (self: State, said: Children.Heard): State => {
-  const before = find(self.children, said.name)
+  const before = EndpointChildren.find(self.children, said.name)
   if (before === undefined) return self
-  const next = after(before, said)
+  const next = EndpointChildren.after(before, said)
   const placed = self.placed.slice()
   placed[next.at] = ringChildOf(self.node, said.name, next)
   const less = { ...self.counts, [before.state]: self.counts[before.state] - 1 }
@@ -191,24 +163,7 @@ export const policy = define<Config, State>({
           self.sizes[0] === minRingSize && self.sizes[1] === maxRingSize && sameMembers(self.members, members)
         const ring = isSame ? self.ring : rings.make(members, minRingSize, maxRingSize)
         const keys = Array.from(endpoints.keys())
-        const outputs: Array<Output> = []
-        const children = HashMap.mutate(self.children, (all) => {
-          for (const [at, key] of keys.entries()) {
-            const endpoint = endpoints.get(key)
-            if (endpoint === undefined) continue
-            const before = find(self.children, key)
-            const { picker = Pickers.queue, state = "IDLE" } = before ?? {}
-            HashMap.set(all, key, { at, state, picker, endpoint })
-            // ★ One that is connected, and of which nothing is said anew, has nothing to do.
-            if (before?.state === "READY" && SameData.isSameToCalls(before.endpoint, endpoint)) continue
-            outputs.push({ _tag: before === undefined ? "Create" : "Update", name: key, child, endpoints: [endpoint] })
-          }
-          for (const key of HashMap.keys(self.children)) {
-            if (endpoints.has(key)) continue
-            HashMap.remove(all, key)
-            outputs.push({ _tag: "Remove", name: key })
-          }
-        })
+        const [children, outputs] = EndpointChildren.update(self.children, endpoints, child, "IDLE")
         const sizes = [minRingSize, maxRingSize] as const
         return [{ ...self, children, keys, members, ring, sizes, updating: true, heard: List.nil() }, outputs]
       }
