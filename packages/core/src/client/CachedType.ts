@@ -251,24 +251,30 @@ export const hasMembers = (entries: Iterable<readonly [string, Entry]>, glob: st
 
 /** How many members collections have. Counted once: a response may empty a thousand of them. */
 class MemberCounts {
-  readonly #held = new Map<string, number>()
-  readonly #unusable = new Map<string, number>()
+  constructor(
+    private readonly held = new Map<string, number>(),
+    private readonly unusable = new Map<string, number>()
+  ) {}
+
+  copy(): MemberCounts {
+    return new MemberCounts(new Map(this.held), new Map(this.unusable))
+  }
 
   /** A resource is there, or, with -1, no more. */
   add(name: string, entry: Entry, by: 1 | -1): void {
-    const counts = isHeld(entry) ? this.#held : isUnusable(entry) ? this.#unusable : undefined
+    const counts = isHeld(entry) ? this.held : isUnusable(entry) ? this.unusable : undefined
     const glob = counts === undefined ? undefined : Collection.of(name)
     if (glob !== undefined) counts?.set(glob, (counts.get(glob) ?? 0) + by)
   }
 
   /** Whether a collection has a member in use. */
   isInUse(glob: string): boolean {
-    return (this.#held.get(glob) ?? 0) > 0
+    return (this.held.get(glob) ?? 0) > 0
   }
 
   /** Whether a collection has a member that cannot be used. */
   isUnusable(glob: string): boolean {
-    return (this.#unusable.get(glob) ?? 0) > 0
+    return (this.unusable.get(glob) ?? 0) > 0
   }
 }
 
@@ -467,12 +473,9 @@ export class CacheDraft {
 
   /** Counts the members of collections in steps, before anything is changed. */
   *countMembers(): Steps.Steps<void> {
-    const [now, before] = [new MemberCounts(), new MemberCounts()]
-    yield* Steps.each(this.type.entries, ([name, entry]) => {
-      now.add(name, entry, 1)
-      before.add(name, entry, 1)
-    })
-    this.members = now
+    const before = new MemberCounts()
+    yield* Steps.each(this.type.entries, ([name, entry]) => before.add(name, entry, 1))
+    this.members = before.copy()
     this.membersBefore = before
   }
 
