@@ -11,6 +11,16 @@ import * as Clients from "./Clients.js"
 const phaseDeadline = 10_000
 const soon = phaseDeadline - 1_000
 
+/** An event in a few words, for the error of a test. */
+const words = (event: ServerEvent.ServerEvent): string => {
+  const details = "typeUrl" in event ? [ResourceType.shortNameOf(event.typeUrl)] : []
+  if ("nonce" in event) details.push(`nonce ${event.nonce}`)
+  if (event._tag === "Sent") details.push(`${event.resources} resources`, `${event.removed} removed`)
+  if (event._tag === "Nacked") details.push(event.error.message.slice(0, 200))
+  if (event._tag === "Ended") details.push(event.reason)
+  return [event._tag, ...details].join(" ")
+}
+
 const started = Effect.gen(function* () {
   const fleet = yield* Fleet.start(Clients.present, ({ a }) => ({ to: "v0", clusters: { v0: a } }), phaseDeadline)
   const events: Array<ServerEvent.ServerEvent> = []
@@ -33,8 +43,19 @@ const started = Effect.gen(function* () {
       yield* fleet.publish(state)
       yield* Wait.until({
         what: `each client to reject ${type}`,
+        limit: "90 seconds",
         check: () => (ids(type, from).size === Clients.present.length ? true : undefined),
-        seen: () => [...ids(type, from)].join(", ")
+        seen: () => {
+          const told = ids(type, from)
+          const late = Clients.present.filter((name) => !told.has(name))
+          const of = (name: string) =>
+            events.flatMap((event, index) =>
+              "client" in event && event.client.node?.id === name
+                ? [`${index < from ? "before" : "since"}: ${words(event)}`]
+                : []
+            )
+          return late.map((name) => `${name} did not, and of it was seen\n${of(name).slice(-40).join("\n")}`).join("\n")
+        }
       })
     })
   /** Sets a state, and sees that each client soon calls the backend. */

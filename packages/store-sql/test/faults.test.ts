@@ -308,7 +308,7 @@ describe("a database that fails in the middle", () => {
       const error = yield* failing(store.update("g", { upsert: clusters("b") }))
       expect(error.message).toContain("(its answer was lost: see the group's history whether the change is there)")
       plan.fault = () => undefined
-      yield* until(() => namesOf(store, "g")?.length === 2, "what was written is applied")
+      yield* until(() => namesOf(store, "g")?.length === 2, "what was written to be applied", store)
       expect(namesOf(yield* opened(sound), "g")).toEqual(["a", "b"])
     })
   )
@@ -432,12 +432,12 @@ describe("files that are no store", () => {
         expect(error.message).toContain(
           "its file was moved away or deleted: put it back; this process serves what it has"
         )
-        yield* until(() => Effect.runSync(store.status).trouble !== undefined, "it is told")
+        yield* until(() => Effect.runSync(store.status).trouble !== undefined, "it to be told", store)
         renameSync(`${file}.old`, file)
         yield* store.set("g", clusters("c"))
         copyFileSync(file, `${file}.new`)
         renameSync(`${file}.new`, file)
-        yield* until(() => Effect.runSync(store.status).trouble !== undefined, "it is told")
+        yield* until(() => Effect.runSync(store.status).trouble !== undefined, "it to be told", store)
         const next = yield* failing(store.set("g", clusters("d")))
         expect(next.message).toContain(
           "another file was put into the place of the one that was opened; this process serves"

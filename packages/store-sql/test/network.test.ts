@@ -41,7 +41,7 @@ if (peer._tag === "Missing") {
           yield* writer.set("g", clusters("a"))
           yield* follow(writer, replica)
           network.set("refusing")
-          yield* until(() => troubleOf(replica) !== undefined, "the replica is told")
+          yield* until(() => troubleOf(replica) !== undefined, "the replica to be told", replica)
           yield* writer.update("g", { upsert: clusters("b") })
           const error = yield* failing(replica.update("g", { upsert: clusters("c") }))
           expect(error.message).toMatch(
@@ -51,7 +51,7 @@ if (peer._tag === "Missing") {
           const told: Array<number> = []
           yield* replica.listen((group) => void told.push(namesOf(replica, group)?.length ?? 0))
           network.set("open")
-          yield* until(() => troubleOf(replica) === undefined, "it is followed again")
+          yield* until(() => troubleOf(replica) === undefined, "it to be followed again", replica)
           yield* follow(writer, replica)
           // Nothing was told twice, and nothing that was there before.
           expect(told).toEqual([2])

@@ -81,7 +81,7 @@ if (peer._tag === "Missing") {
         const error = yield* failing(one.update("g", { upsert: clusters("b") }))
         expect(error._tag).toBe("StoreUnavailable")
         expect(error.message).toContain(`the store is not available: postgres://127.0.0.1:${own.port}/postgres: `)
-        yield* until(() => Effect.runSync(other.status).trouble !== undefined, "the other is told")
+        yield* until(() => Effect.runSync(other.status).trouble !== undefined, "the other to be told", other)
         expect([namesOf(one, "g"), namesOf(other, "g")]).toEqual([["a"], ["a"]])
         const patient = yield* Effect.fork(other.update("g", { upsert: clusters("c") }))
         yield* own.start
@@ -93,7 +93,7 @@ if (peer._tag === "Missing") {
         yield* follow(other, one)
         expect(yield* contentOf(one)).toEqual(yield* contentOf(other))
         expect(namesOf(one, "g")).toEqual(["a", "c", "d"])
-        yield* until(() => Effect.runSync(one.status).trouble === undefined, "it is followed again")
+        yield* until(() => Effect.runSync(one.status).trouble === undefined, "it to be followed again", one)
       })
     )
 
@@ -149,7 +149,7 @@ if (peer._tag === "Missing") {
         const writers = yield* Effect.fork(Effect.all([writing(0), writing(1)], { concurrency: 2 }))
         for (let round = 0; round < 4; round++) {
           const before = acknowledged.size
-          yield* until(() => acknowledged.size > before + 10, "writes go on")
+          yield* until(() => acknowledged.size > before + 10, "writes to go on")
           yield* own.kill
           yield* own.start
         }

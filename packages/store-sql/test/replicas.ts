@@ -11,6 +11,7 @@ import type * as SnapshotStore from "@effect-xds/server/SnapshotStore"
 import type { Database } from "@effect-xds/store-sql/Database"
 import type { OpenError } from "@effect-xds/store-sql/OpenError"
 import * as SqlStore from "@effect-xds/store-sql/SqlStore"
+import * as Waiting from "@effect-xds/testing/Waiting"
 import * as EventLoop from "@effect-xds/transport/EventLoop"
 import { describe, expect, it } from "@effect/vitest"
 import * as Cause from "effect/Cause"
@@ -78,28 +79,35 @@ export const contentOf = (store: SnapshotStore.Store) =>
     return content
   })
 
-/** Waits until a store has applied what another one has. */
-export const until = (isSo: () => boolean, what = "it is so") =>
-  Effect.gen(function* () {
-    for (let turns = 0; !isSo(); turns++) {
-      if (turns > 2_000) throw new Error(`${what}: not after 10 s`)
-      yield* Effect.sleep(5)
+/** How the process is, for what never came: whether its event loop brings I/O, and what it waits for. */
+const processSeen = (looks: number, turns: number): string => {
+  const waited = new Map<string, number>()
+  for (const each of process.getActiveResourcesInfo()) waited.set(each, (waited.get(each) ?? 0) + 1)
+  return `${looks} looks, ${turns} turns of the event loop; the process waits for ${inspect(waited)}`
+}
+
+/** Waits until it is so; what never is says how the stores are instead. */
+export const until = (isSo: () => boolean, what = "it to be so", ...stores: ReadonlyArray<SqlStore.Service>) =>
+  Effect.suspend(() => {
+    let looks = 0
+    let turns = 0
+    const look = (): boolean => {
+      looks++
+      setImmediate(() => {
+        turns++
+      })
+      return isSo()
     }
+    const seen = () => `${inspect(stores.map(({ status }) => Effect.runSync(status)))}, ${processSeen(looks, turns)}`
+    // More than the 30 s after which a store breaks a connection that does not answer.
+    return Effect.asVoid(Waiting.found(what, look, { limit: "90 seconds", seen }))
   })
 
 /** Waits until the other store is at the revision of the first. */
 export const follow = (one: SqlStore.Service, other: SqlStore.Service) =>
-  Effect.gen(function* () {
-    const { revision } = yield* one.status
-    let now = 0
-    const look = Effect.map(other.status, (status) => {
-      now = status.revision
-    })
-    for (let turns = 0; now < revision; turns++) {
-      if (turns > 2_000) throw new Error(`at revision ${now}, and not at ${revision}, after 10 s`)
-      yield* look
-      yield* Effect.sleep(5)
-    }
+  Effect.suspend(() => {
+    const { revision } = Effect.runSync(one.status)
+    return until(() => Effect.runSync(other.status).revision >= revision, `revision ${revision}`, other)
   })
 
 /** The tag of an effect's error, or "none". */
@@ -551,7 +559,7 @@ export const describeReplicas = (name: string, place: Place): void => {
           const chain = Log.chainOf(first?.chain ?? "", digest)
           const change = { row: { ...row, digest, chain }, body: bodies[what] }
           yield* sql.withTransaction(Log.append(database, EventLoop.process, [change]))
-          yield* until(() => Effect.runSync(replica.status).trouble !== undefined, "it is told")
+          yield* until(() => Effect.runSync(replica.status).trouble !== undefined, "it to be told", replica)
           expect(namesOf(replica, "g")).toEqual(["a"])
           const error = yield* failing(replica.set("g", clusters("b")))
           expect(error._tag).toBe("StoreUnavailable")
@@ -590,7 +598,7 @@ export const describeReplicas = (name: string, place: Place): void => {
         // As after a failover to a standby that did not have the last change.
         yield* sql`DELETE FROM xds_change WHERE revision = 2`
         yield* sql`UPDATE xds_head SET revision = 1, chain = ${String(head?.["chain"])} WHERE id = 1`
-        yield* until(() => Effect.runSync(store.status).trouble !== undefined, "it is told")
+        yield* until(() => Effect.runSync(store.status).trouble !== undefined, "it to be told", store)
         expect(namesOf(store, "g")).toEqual(["b"])
         // Another process goes on from there.
         const fresh = yield* opened(open)
