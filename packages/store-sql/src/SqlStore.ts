@@ -192,6 +192,9 @@ const wrongOption = (options: Options): string | undefined => {
   return BadOption.find(options, { maxWaiting: 1, history: 0, maxGroups: 0, maxResourcesPerGroup: 0 })?.message
 }
 
+/** The head, outside of a transaction. It is one row: a database that does not give it in 10 s gives nothing. */
+const headOf = (database: Database) => Transaction.within(database, 10_000, Log.head(database, false))
+
 /** Milliseconds in which the right to write is given back. */
 const givingBack = 2_000
 
@@ -238,7 +241,7 @@ export const make = (database: Database, options: Options = {}): Effect.Effect<S
       Transaction.within(
         database,
         30_000,
-        Effect.flatMap(Log.head(database, false), (head) => replica.catchUp(head, false))
+        Effect.flatMap(headOf(database), (head) => replica.catchUp(head, false))
       )
     ).pipe(Effect.mapError(toTrouble), Effect.asVoid)
 
@@ -432,16 +435,12 @@ const claim = (
   const heldBy = (head: Log.Head): string =>
     head.writer === undefined ? `another process took the right to write` : `${head.writer} took the right to write`
   if (writers !== "exclusive") {
-    return Effect.map(
-      Transaction.within(database, 10_000, Log.head(database, false)),
-      ({ epoch, writer }): Fenced =>
-        (head) => {
-          if (writer === undefined && head.epoch === epoch) return undefined
-          const restart = "restart this process when it has given it up"
-          const gone = head.writer === undefined ? "" : '; if it is gone, open the store once with writers: "exclusive"'
-          return `${heldBy(head)} (epoch ${head.epoch}); write there, or ${restart}${gone}`
-        }
-    )
+    return Effect.map(headOf(database), ({ epoch, writer }): Fenced => (head) => {
+      if (writer === undefined && head.epoch === epoch) return undefined
+      const restart = "restart this process when it has given it up"
+      const gone = head.writer === undefined ? "" : '; if it is gone, open the store once with writers: "exclusive"'
+      return `${heldBy(head)} (epoch ${head.epoch}); write there, or ${restart}${gone}`
+    })
   }
   const take = Effect.gen(function* () {
     const head = yield* Log.head(database, true)

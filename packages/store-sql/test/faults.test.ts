@@ -8,12 +8,16 @@ import * as Sqlite from "@effect-xds/store-sql/Sqlite"
 import * as SqliteDriver from "@effect-xds/store-sql/SqliteDriver"
 import * as SqlStore from "@effect-xds/store-sql/SqlStore"
 import * as SqliteFaults from "@effect-xds/testing/store/SqliteFaults"
+import * as Waiting from "@effect-xds/testing/Waiting"
 import * as EventLoop from "@effect-xds/transport/EventLoop"
-import { describe, expect } from "@effect/vitest"
+import { SqlError } from "@effect/sql/SqlError"
+import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Logger from "effect/Logger"
+import * as LogLevel from "effect/LogLevel"
 import * as Redacted from "effect/Redacted"
+import * as TestClock from "effect/TestClock"
 import { spawn } from "node:child_process"
 import { hash } from "node:crypto"
 import {
@@ -112,6 +116,44 @@ describe("a database that fails in the middle", () => {
       yield* until(() => namesOf(store, "h")?.join() === "b")
       expect((yield* store.status).trouble).toBeUndefined()
     })
+  )
+
+  it.scoped("★ a database that gives no answer: it is told after 10 s, and followed again when it does", () =>
+    Effect.gen(function* () {
+      const { open, sound } = yield* faulty
+      const database = yield* open
+      const asked = new Set<() => void>()
+      let isSilent = false
+      const answer = Effect.async<never, SqlError>((resume) => {
+        asked.add(() => resume(Effect.fail(new SqlError({ cause: new Error("it was cut") }))))
+      })
+      const sql = new Proxy(database.sql, {
+        apply: (target, self, given: ReadonlyArray<unknown>): unknown => {
+          const statement: unknown = Reflect.apply(target, self, given)
+          if (!String(given[0]).startsWith("SELECT * FROM xds_head") || !Effect.isEffect(statement)) return statement
+          return Effect.suspend(() => (isSilent ? answer : statement))
+        }
+      })
+      const hangUp = () => {
+        for (const cut of asked) cut()
+        asked.clear()
+      }
+      const store = yield* SqlStore.make({ ...database, sql, hangUp })
+      const troubled = Effect.map(store.status, ({ trouble }) => trouble?.detail)
+      isSilent = true
+      const isAsked = Effect.sync(() => asked.size > 0)
+      yield* Waiting.found("a look that is not answered", Effect.zipRight(TestClock.adjust("1 second"), isAsked))
+      yield* TestClock.adjust("8 seconds")
+      expect(yield* troubled).toBeUndefined()
+      yield* TestClock.adjust("2 seconds")
+      expect(yield* Waiting.found("it to be told", troubled)).toBe("it was cut")
+      const other = yield* SqlStore.make(yield* sound)
+      yield* other.set("g", clusters("a"))
+      isSilent = false
+      const isFollowed = Effect.sync(() => namesOf(store, "g")?.join() === "a")
+      yield* Waiting.found("it to be followed", Effect.zipRight(TestClock.adjust("1 second"), isFollowed))
+      expect(yield* troubled).toBeUndefined()
+    }).pipe(Logger.withMinimumLogLevel(LogLevel.None))
   )
 
   /** Hides a change before its parts are read, as compaction does; and shows it again. */
