@@ -12304,7 +12304,15 @@ const calls = []
 const clientCollections = []
 
 /** A store in a database. */
-const inDatabase = []
+const inDatabase = [
+  {
+    fault: "store-sql: a look for changes waits half a minute for a database that gives no answer",
+    file: "packages/store-sql/src/SqlStore.ts",
+    line: "Transaction.within(database, 10_000, Log.head(database, false))",
+    becomes: "Transaction.within(database, 30_000, Log.head(database, false))",
+    by: "packages/store-sql/test/faults.test.ts"
+  }
+]
 
 export const mutations = [
   ...v2,

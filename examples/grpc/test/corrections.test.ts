@@ -41,7 +41,7 @@ const started = Effect.gen(function* () {
     Effect.gen(function* () {
       const from = events.length
       yield* fleet.publish(state)
-      yield* Wait.until({
+      const seen = Wait.until({
         what: `each client to reject ${type}`,
         limit: "90 seconds",
         check: () => (ids(type, from).size === Clients.present.length ? true : undefined),
@@ -57,6 +57,8 @@ const started = Effect.gen(function* () {
           return late.map((name) => `${name} did not, and of it was seen\n${of(name).slice(-40).join("\n")}`).join("\n")
         }
       })
+      // A client that has ended will never reject anything.
+      yield* Effect.raceFirst(seen, fleet.crash)
     })
   /** Sets a state, and sees that each client soon calls the backend. */
   const used = (what: string, backend: "a" | "b", state: Fleet.State) =>
