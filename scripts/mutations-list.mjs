@@ -12311,6 +12311,20 @@ const inDatabase = [
     line: "Transaction.within(database, 10_000, Log.head(database, false))",
     becomes: "Transaction.within(database, 30_000, Log.head(database, false))",
     by: "packages/store-sql/test/faults.test.ts"
+  },
+  {
+    fault: "store-sql: the connection that listens stays when those that get no answer are broken",
+    file: "packages/store-sql/src/Postgres.ts",
+    line: "      clients.add(client)\n      const end",
+    becomes: "      const end",
+    by: "packages/store-sql/test/network.test.ts"
+  },
+  {
+    fault: "store-sql: LISTEN is waited for without end",
+    file: "packages/store-sql/src/Postgres.ts",
+    line: "}).pipe(Effect.timeout(patience))",
+    becomes: "})",
+    by: "packages/store-sql/test/network.test.ts"
   }
 ]
 

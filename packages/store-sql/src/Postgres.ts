@@ -70,7 +70,7 @@ export const make = (options: Options): Effect.Effect<Database, OpenError, Scope
     }
     const ssl = options.ssl === undefined ? {} : { ssl: options.ssl }
     const config = { connectionString: url, keepAlive: true, application_name: "effect-xds", ...ssl, ...limits }
-    const clients = new Set<pg.PoolClient>()
+    const clients = new Set<pg.PoolClient | pg.Client>()
     const hangUp = (): void => {
       for (const client of clients) destroy(client)
       clients.clear()
@@ -103,7 +103,7 @@ export const make = (options: Options): Effect.Effect<Database, OpenError, Scope
       dialect: "postgres",
       name,
       sql,
-      listen: (wake) => Effect.asVoid(Effect.forkScoped(listening(config, wake))),
+      listen: (wake) => Effect.asVoid(Effect.forkScoped(listening(config, wake, clients))),
       // The function: the statement NOTIFY takes no parameters.
       notify: Effect.asVoid(sql`SELECT pg_notify(${channel}, '')`),
       hangUp
@@ -122,18 +122,31 @@ const destroy = (client: pg.PoolClient | pg.Client): void => {
 /** Milliseconds between a connection that was lost and the next one. */
 const pause = 500
 
+/** Milliseconds until a connection must listen: the answer of a network that is cut never comes. */
+const patience = 10_000
+
 /**
  * Waits for notifications, on a connection of its own. When that is lost the next one is made, and everything is looked at,
- * since notifications in between are lost.
+ * since notifications in between are lost. It is among the `clients` meanwhile: what breaks those breaks this one, whose network
+ * may be cut as well, and which asks nothing that would tell so.
  */
-const listening = (config: pg.ClientConfig, wake: () => void): Effect.Effect<never> => {
+const listening = (
+  config: pg.ClientConfig,
+  wake: () => void,
+  clients: Set<pg.PoolClient | pg.Client>
+): Effect.Effect<never> => {
   const once = Effect.scoped(
     Effect.gen(function* () {
       const lost = yield* Deferred.make<void>()
       const client = yield* Effect.acquireRelease(
         Effect.sync(() => new pg.Client({ ...config, statement_timeout: 0 })),
-        (made) => Effect.sync(() => destroy(made))
+        (made) =>
+          Effect.sync(() => {
+            clients.delete(made)
+            destroy(made)
+          })
       )
+      clients.add(client)
       const end = (): void => Deferred.unsafeDone(lost, Effect.void)
       client.on("error", end)
       client.on("end", end)
@@ -141,7 +154,7 @@ const listening = (config: pg.ClientConfig, wake: () => void): Effect.Effect<nev
       yield* Effect.tryPromise(async () => {
         await client.connect()
         await client.query(`LISTEN ${channel}`)
-      })
+      }).pipe(Effect.timeout(patience))
       wake()
       yield* Deferred.await(lost)
       wake()

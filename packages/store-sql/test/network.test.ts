@@ -3,9 +3,11 @@ import * as Postgres from "@effect-xds/store-sql/Postgres"
 import type * as SqlStore from "@effect-xds/store-sql/SqlStore"
 import * as TcpProxy from "@effect-xds/testing/network/TcpProxy"
 import * as PeerProgram from "@effect-xds/testing/PeerProgram"
+import * as Waiting from "@effect-xds/testing/Waiting"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
+import * as TestClock from "effect/TestClock"
 import { onePostgres } from "./onePostgres.js"
 import { clusters, contentOf, failing, follow, live, namesOf, opened, until } from "./replicas.js"
 
@@ -153,6 +155,38 @@ if (peer._tag === "Missing") {
         yield* writer.update("g", { upsert: clusters("c") })
         yield* follow(writer, replica)
         expect(namesOf(replica, "g")).toEqual(["a", "b", "c"])
+      })
+    )
+
+    live("★ LISTEN behind a network that is cut: its connection is broken with those that get no answer", () =>
+      Effect.gen(function* () {
+        const { far, network } = yield* place
+        const database = yield* far
+        let wakes = 0
+        yield* database.listen(() => {
+          wakes++
+        })
+        yield* until(() => wakes === 1, "it to listen")
+        network.set("silent")
+        database.hangUp()
+        yield* until(() => wakes === 2, "the loss to be told")
+        network.set("open")
+        yield* until(() => wakes === 3, "it to listen again")
+      })
+    )
+
+    it.scoped("a network that is cut before LISTEN is answered: another connection is made after 10 s", () =>
+      Effect.gen(function* () {
+        const { far, network, sql } = yield* place
+        const database = yield* far
+        network.delay(500)
+        yield* database.listen(() => undefined)
+        const isGreeted = sql`SELECT pid FROM pg_stat_activity WHERE state = 'idle' AND query = ''`
+        yield* Waiting.until("a connection that has asked nothing yet", isGreeted, (rows) => rows.length > 0)
+        network.set("silent")
+        expect(network.made()).toBe(1)
+        const isNext = Effect.sync(() => network.made() === 2)
+        yield* Waiting.found("the next connection", Effect.zipRight(TestClock.adjust("1 second"), isNext))
       })
     )
   })

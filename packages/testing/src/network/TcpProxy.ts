@@ -31,6 +31,8 @@ export interface TcpProxy {
   readonly set: (state: State) => void
   /** Milliseconds that everything takes in each direction. */
   readonly delay: (millis: number) => void
+  /** The number of connections that were made so far. */
+  readonly made: () => number
 }
 
 /** Does one thing after the other, each after the delay of the moment in which it was added. */
@@ -73,6 +75,7 @@ export const make = (to: number): Effect.Effect<TcpProxy, never, Scope.Scope> =>
     const sockets = new Set<Socket>()
     let state: State = "open"
     let wait = 0
+    let made = 0
     const pipe = (from: Socket, into: Socket): void => {
       const inOrder = delayed(() => wait)
       from.on("data", (chunk: Buffer) =>
@@ -94,6 +97,7 @@ export const make = (to: number): Effect.Effect<TcpProxy, never, Scope.Scope> =>
     }
     // One side may say that it ends, and read on.
     const server = createServer({ allowHalfOpen: true }, (near) => {
+      made++
       if (state === "refusing") return void near.resetAndDestroy()
       const far = connect({ port: to, host: "127.0.0.1", allowHalfOpen: true })
       for (const socket of [near, far]) {
@@ -125,6 +129,7 @@ export const make = (to: number): Effect.Effect<TcpProxy, never, Scope.Scope> =>
       },
       delay: (millis) => {
         wait = millis
-      }
+      },
+      made: () => made
     }
   })
