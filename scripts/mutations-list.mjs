@@ -12317,14 +12317,16 @@ const inDatabase = [
     file: "packages/store-sql/src/Postgres.ts",
     line: "      clients.add(client)\n      const end",
     becomes: "      const end",
-    by: "packages/store-sql/test/network.test.ts"
+    by: "packages/store-sql/test/network.test.ts",
+    peers: true
   },
   {
     fault: "store-sql: LISTEN is waited for without end",
     file: "packages/store-sql/src/Postgres.ts",
     line: "}).pipe(Effect.timeout(patience))",
     becomes: "})",
-    by: "packages/store-sql/test/network.test.ts"
+    by: "packages/store-sql/test/network.test.ts",
+    peers: true
   }
 ]
 
