@@ -47,6 +47,9 @@ const nobody = process.getuid?.() === 0 ? 65_534 : undefined
 
 const asUser = nobody === undefined ? {} : { uid: nobody, gid: nobody }
 
+/** Milliseconds until it must be ready, on a busy machine too. */
+const patience = 60_000
+
 const environment = { LC_ALL: "C", PATH: process.env["PATH"] ?? "", TZ: "UTC" }
 
 /** Memory, where it can be written like a folder. */
@@ -75,14 +78,19 @@ const folder = ({ durable = false }: Options): Effect.Effect<string, never, Scop
   Effect.suspend(() => folderIn((durable ? undefined : memory()) ?? tmpdir()))
 
 /** The program, where the other user may run it: a clone may be in a folder that only its owner may read. */
-const runnable = (program: string): Effect.Effect<string, never, Scope.Scope> => {
+const runnable = (program: string): Effect.Effect<string, PostgresServerError, Scope.Scope> => {
   const { status } = spawnSync(program, ["--version"], asUser)
   if (status === 0) return Effect.succeed(program)
   // Not in memory: programs in /dev/shm may not be run in most containers.
-  return Effect.map(folderIn(tmpdir()), (path) => {
-    cpSync(join(dirname(program), ".."), path, { recursive: true, verbatimSymlinks: true })
-    return join(path, "bin", "postgres")
-  })
+  return Effect.flatMap(folderIn(tmpdir()), (path) =>
+    Effect.try({
+      try: () => {
+        cpSync(join(dirname(program), ".."), path, { recursive: true, verbatimSymlinks: true })
+        return join(path, "bin", "postgres")
+      },
+      catch: (error) => new PostgresServerError({ detail: error instanceof Error ? error.message : String(error) })
+    })
+  )
 }
 
 /**
@@ -108,9 +116,6 @@ const settings = (port: number, { durable = false }: Options): ReadonlyArray<str
 
 // The program takes the shell's place. What stays beside it ends it when this process is gone, however that ended.
 const guarded = 'exec 3<&0; (cat <&3 >/dev/null; kill -9 $$) 2>/dev/null & exec "$@" 3<&- </dev/null'
-
-/** Milliseconds until it must be ready, on a busy machine too. */
-const patience = 60_000
 
 const ready = (child: ChildProcess): Effect.Effect<void, PostgresServerError> => {
   let said = ""
@@ -214,9 +219,18 @@ export const make = (
     const postgres = yield* runnable(program)
     const data = join(yield* folder(options), "data")
     const args = ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
-    const made = spawnSync(join(dirname(postgres), "initdb"), args, { ...asUser, env: environment, cwd: dirname(data) })
+    const made = spawnSync(join(dirname(postgres), "initdb"), args, {
+      ...asUser,
+      env: environment,
+      cwd: dirname(data),
+      timeout: patience,
+      killSignal: "SIGKILL"
+    })
     if (made.status !== 0) {
-      const detail = made.error?.message ?? made.stderr.toString().trim().split("\n").at(-1) ?? ""
+      // What could not be started said nothing, in no buffers.
+      const said = made.pid === 0 ? "" : `${made.stdout.toString()}\n${made.stderr.toString()}`
+      const words = said.trim().split("\n").at(-1) ?? ""
+      const detail = made.error === undefined ? words : `${made.error.message}; its last words: ${words}`
       return yield* Effect.fail(new PostgresServerError({ detail: `initdb: ${detail}` }))
     }
     return yield* serverAt(postgres, data, options)
