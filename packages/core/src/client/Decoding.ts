@@ -73,13 +73,17 @@ export const decode = (
   try {
     const result = isDecoded ? before.result : verdict(decoder, decoder.decode(bytes, name))
     if (Either.isLeft(result)) return Either.left(result.left)
-    const keys = decoder.keysOf?.(bytes, name) ?? Ownerships.noKeys
+    const keys: unknown = decoder.keysOf?.(bytes, name) ?? Ownerships.noKeys
+    if (!isTexts(keys)) return Either.left(`the decoder of ${decoder.typeUrl} gave keys that are no list of texts`)
     const isToldAgain = decoder.tellsAgain?.(result.right) === true
     return Either.right({ version, value: result.right, keys, bytes, ttl, isToldAgain })
   } catch (cause) {
     return Either.left(Reason.of(cause))
   }
 }
+
+const isTexts = (value: unknown): value is ReadonlyArray<string> =>
+  Array.isArray(value) && value.every((each: unknown) => typeof each === "string")
 
 /** What a decoder says, which is the application's: it may give anything. */
 const verdict = (decoder: ResourceDecoder, decoded: unknown): Either.Either<unknown, string> => {

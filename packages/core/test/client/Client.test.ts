@@ -473,7 +473,11 @@ describe("★ a decoder that throws or gives nonsense rejects the resource, and 
       "decode refuses without a text",
       { decode: () => Either.left({ toString: 1 }) },
       "something that cannot be put into words"
-    ]
+    ],
+    ["keysOf throws", { keysOf: thrown(new Error("no keys")) }, 'resource "a": no keys'],
+    ["keysOf gives a number", { keysOf: () => 7 }, gave("keys that are no list of texts")],
+    ["keysOf gives a promise", { keysOf: () => Promise.resolve([]) }, gave("keys that are no list of texts")],
+    ["keysOf gives numbers", { keysOf: () => ["a", 7n] }, gave("keys that are no list of texts")]
   ] satisfies ReadonlyArray<readonly [string, Readonly<Record<string, unknown>>, string]>) {
     it(title, () => {
       let client = Client.make({
