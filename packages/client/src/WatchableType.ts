@@ -34,15 +34,26 @@ export class WatchableType<out A> {
 
   constructor(decoder: ResourceDecoder.ResourceDecoder<A>, tellsAgain?: Options<A>["tellsAgain"]) {
     this.typeUrl = decoder.typeUrl
-    const { decodeInSteps } = decoder
+    const { decodeInSteps, keysOf, nameOf } = decoder
     const told = (decoded: Either.Either<A, string>, bytes: Uint8Array) =>
       Either.mapBoth(decoded, {
         // The reason is sent to the server, to watchers and to the log, and may quote the resource.
         onLeft: (reason) => Redaction.values(reason, SensitiveFields.values(decoder.typeUrl, bytes)),
         onRight: (value) => new Decoded(this, value)
       })
+    /** What is thrown may quote the resource, too. */
+    const quoting = <B>(bytes: Uint8Array, read: () => B): B => {
+      try {
+        return read()
+      } catch (cause) {
+        throw new Error(Redaction.values(Reason.of(cause), SensitiveFields.values(decoder.typeUrl, bytes)))
+      }
+    }
     this.decoder = {
       ...decoder,
+      // The core knows that one.
+      nameOf: nameOf === ResourceDecoder.unnamed ? nameOf : (bytes) => quoting(bytes, () => nameOf(bytes)),
+      keysOf: keysOf && ((bytes, name) => quoting(bytes, () => keysOf(bytes, name))),
       // If the decoder throws, the resource is rejected.
       decode: (bytes, name) => {
         try {

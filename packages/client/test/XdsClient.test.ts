@@ -421,6 +421,43 @@ describe("XdsClient", () => {
     }).pipe(Effect.provide(setup()))
   )
 
+  for (const failing of ["nameOf", "keysOf"]) {
+    it.effect(`shows no secret that ${failing} throws, to the server either`, () =>
+      Effect.gen(function* () {
+        const SDS = ResourceType.Secret.typeUrl
+        const key = "the-private-key-of-the-edge"
+        const value = create(SecretSchema, {
+          name: "edge",
+          type: {
+            case: "tlsCertificate",
+            value: { privateKey: { specifier: { case: "inlineString", value: key } } }
+          }
+        })
+        const client = yield* XdsClient.XdsClient
+        const type = WatchableType.make({
+          typeUrl: SDS,
+          decode: (bytes) => Either.right(bytes),
+          [failing]: () => {
+            throw new Error(`no use for ${key}`)
+          }
+        })
+        yield* Effect.fork(Stream.runDrain(client.watch(type, "edge")))
+        yield* settle
+        const stream = yield* only
+        stream.accept()
+        const resource = Either.getOrThrow(
+          Resource.make({ typeUrl: SDS, name: "edge", value: toBinary(SecretSchema, value) })
+        )
+        stream.respond(
+          Response.make({ protocol: "StateOfTheWorld", typeUrl: SDS, version: "1", resources: [resource] }),
+          "n1"
+        )
+        yield* settle
+        expect(JSON.stringify(stream.requests.at(-1))).toContain("no use for [redacted]")
+      }).pipe(Effect.provide(setup()))
+    )
+  }
+
   it.effect("ends a stream that sends no response, whatever the bytes, and keeps what it holds", () =>
     Effect.gen(function* () {
       logs.length = 0
