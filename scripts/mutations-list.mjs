@@ -11900,15 +11900,15 @@ const server = [
     fault:
       "the version of a response that crossed the request for a new wildcard is quoted: some servers send nothing of it then",
     file: "client/ClientSubscription.ts",
-    line: 'return quoting === "No" && HashSet.has(late, "*") && !isWild ? "NotYet" : "Yes"',
-    becomes: 'return quoting === "No" && HashSet.has(late, "*") && isWild ? "NotYet" : "Yes"',
+    line: 'if (quoting === "No" && HashSet.has(late, "*") && !isWild) return "NotYet"',
+    becomes: 'if (quoting === "No" && HashSet.has(late, "*") && isWild) return "NotYet"',
     by: "packages/core/test/client/traces.test.ts"
   },
   {
     fault: "a new wildcard is asked for in each answer, for ever, if it has nothing beside the names",
     file: "client/ClientSubscription.ts",
-    line: 'return quoting === "No" && HashSet',
-    becomes: 'return quoting !== "Yes" && HashSet',
+    line: 'if (quoting === "No" && HashSet',
+    becomes: 'if (quoting !== "Yes" && HashSet',
     by: "packages/core/test/client/traces.test.ts"
   },
   {

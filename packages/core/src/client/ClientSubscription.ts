@@ -79,6 +79,8 @@ export interface ClientSubscription extends ResourceTimers {
   readonly fresh: HashSet.HashSet<string>
   /** Names unsubscribed since a request listed them. A name subscribed again is in `fresh`, too. */
   readonly dropped: HashSet.HashSet<string>
+  /** State of the world: whether a requested name was given up since the last accepted response. The next one may still have it. */
+  readonly gaveUp: boolean
   /** Names that were first requested after the stream's first request: a response may answer an earlier one. */
   readonly late: HashSet.HashSet<string>
   /** When a request with such names was last written, in milliseconds; Infinity if none was. */
@@ -162,6 +164,7 @@ export const make = (typeUrl: string): ClientSubscription => ({
   changed: false,
   fresh: noNames,
   dropped: noNames,
+  gaveUp: false,
   late: noNames,
   lateAt: never,
   undeclared: false,
@@ -282,7 +285,7 @@ export const subscribe = (
  * @since 0.1.0
  */
 export const unsubscribe = (self: ClientSubscription, names: Iterable<string>): ClientSubscription => {
-  let { refreshing, wildcard } = self
+  let { gaveUp, refreshing, wildcard } = self
   let changed = false
   const wanted = HashSet.beginMutation(self.names)
   const waiting = HashMap.beginMutation(self.waiting)
@@ -300,7 +303,10 @@ export const unsubscribe = (self: ClientSubscription, names: Iterable<string>): 
       refreshing = HashSet.remove(refreshing, name)
     }
     if (HashSet.has(fresh, name)) HashSet.remove(fresh, name)
-    else if (self.hasRequested) HashSet.add(dropped, name)
+    else if (self.hasRequested) {
+      HashSet.add(dropped, name)
+      gaveUp = true
+    }
     HashSet.remove(late, name)
     changed = true
   }
@@ -312,7 +318,7 @@ export const unsubscribe = (self: ClientSubscription, names: Iterable<string>): 
   if (!changed) return self
   const quoting = self.quoting === "Yes" ? "UntilSubscribed" : self.quoting
   return ResourceTimer.withWaiting(
-    { ...self, quoting, refreshing, names: wanted, wildcard, fresh, dropped, late, changed, listed: undefined },
+    { ...self, quoting, refreshing, names: wanted, wildcard, fresh, dropped, gaveUp, late, changed, listed: undefined },
     waiting
   )
 }
@@ -388,6 +394,7 @@ export const end = (self: ClientSubscription): ClientSubscription => {
     changed: isWanted(self),
     fresh: HashMap.keySet(self.waiting),
     dropped: noNames,
+    gaveUp: false,
     late: noNames,
     lateAt: never,
     undeclared: false,
@@ -442,6 +449,7 @@ export const receive = (
     ...self,
     version,
     quoting: quotingAfter(self, response),
+    gaveUp: self.gaveUp && error !== undefined,
     ...holdBack(self, response, backoff, now)
   }
   // No answer: an ACK without a nonce would be a new request, and its answer the next response, for ever.
@@ -459,7 +467,7 @@ export const receive = (
 }
 
 const quotingAfter = (
-  { fresh, late, quoting }: ClientSubscription,
+  { fresh, gaveUp, late, quoting }: ClientSubscription,
   { error, isWild }: Judged
 ): ClientSubscription["quoting"] => {
   // ★ The server may have made the response before it heard what was given up: then it counts that as sent.
@@ -467,7 +475,8 @@ const quotingAfter = (
   // A wildcard that was not requested yet is not in the response.
   if (HashSet.has(fresh, "*")) return quoting
   // ★ One whose request crossed the response is not either. In doubt the answer asks once more.
-  return quoting === "No" && HashSet.has(late, "*") && !isWild ? "NotYet" : "Yes"
+  if (quoting === "No" && HashSet.has(late, "*") && !isWild) return "NotYet"
+  return gaveUp ? "UntilSubscribed" : "Yes"
 }
 
 const holdBack = (

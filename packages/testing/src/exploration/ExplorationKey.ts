@@ -334,6 +334,7 @@ const ofClientSubscription = (self: ClientSubscription, last: number, now: numbe
     changed: self.changed,
     fresh: sorted(self.fresh),
     dropped: sorted(self.dropped),
+    gaveUp: self.gaveUp,
     late: sorted(self.late),
     lateAt: Math.max(0, self.lateAt + 15_000 - now),
     undeclared: self.undeclared,
