@@ -23,7 +23,8 @@ export interface RegularExpression {
   readonly matches: (text: string) => boolean
   /**
    * The string with every match replaced, as far as {@link maxRewriteSteps} go; the rest stays as it is. `\0` … `\9` in the
-   * substitution are the match and its groups.
+   * substitution are the match and its groups. ★ As with RE2, and not with JavaScript, an empty match at the end of the one before
+   * is none: `a*` is once in `aa`.
    */
   readonly replaceAll: (text: string, substitution: string) => string
 }
@@ -67,10 +68,13 @@ export const make = (pattern: string): Either.Either<RegularExpression, string> 
     replaceAll: (text, substitution) => {
       const matcher = compiled.matcher(text)
       let end = 0
+      let last = -1
       let out = ""
       for (let steps = 0; steps <= maxRewriteSteps && matcher.find(); steps += size * (text.length - end)) {
+        if (matcher.end() === last) continue
+        last = matcher.end()
         out += text.slice(end, matcher.start()) + expand(substitution, (group) => matcher.group(group) ?? "")
-        end = matcher.end()
+        end = last
       }
       return out + text.slice(end)
     }

@@ -236,6 +236,23 @@ it("only what is a text of its own is compared by re2js, and no automaton is mad
   }
 })
 
+// Most of them are of RE2's own tests, of `GlobalReplace`.
+it.each([
+  ["^", "(START)", "foo", "(START)foo"],
+  ["$", "(END)", "", "(END)"],
+  ["b", "bb", "ababababab", "abbabbabbabbabb"],
+  ["b+", "bb", "bbbbbb", "bb"],
+  ["b*", "bb", "bbbbbb", "bb"],
+  ["b*", "bb", "aaaaa", "bbabbabbabbabbabb"],
+  ["a*", "x", "baac", "xbxcx"],
+  ["(a*)(b?)", "<\\1,\\2>", "aabcb", "<aa,b>c<,b>"],
+  ["", "-", "\u{1f600}é", "-\u{1f600}-é-"],
+  ["a.*a", "(\\0)", "aba\naba", "(aba)\n(aba)"]
+])("★ %j by %j in %j: an empty match at the end of another one is none", (pattern, substitution, text, replaced) => {
+  const regex = Either.getOrThrow(RegularExpression.make(pattern))
+  expect(regex.replaceAll(text, substitution)).toBe(replaced)
+})
+
 it("an expression too large for an automaton is simulated", () => {
   const pattern = Array.from({ length: 120 }, (_, index) => `[${String.fromCharCode(0x100 + index)}a]{600}`).join("")
   expect(Automaton.make(RE2JS.compile(pattern))).toBeUndefined()
