@@ -3065,8 +3065,8 @@ const server = [
   {
     fault: "names: a host with connections is cleaned up",
     file: "packages/discovery/src/Discovery.ts",
-    line: "isInUse || isUsed",
-    becomes: "isUsed",
+    line: "!isInUse && !isUsed",
+    becomes: "!isUsed",
     by: "packages/discovery/test/discovery.test.ts"
   },
   {

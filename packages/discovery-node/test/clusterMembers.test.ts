@@ -798,6 +798,26 @@ describe("a cluster", () => {
       expect(routed(yield* cluster.current)).toEqual([])
     }))
 
+  test("★ of type ORIGINAL_DST forgets hosts that nobody uses, also those that pass their checks", (world) =>
+    Effect.gen(function* () {
+      const cluster = yield* open()
+      const original = { name: "c", type: "ORIGINAL_DST", lbPolicy: "CLUSTER_PROVIDED" }
+      yield* world.clusters({ ...original, healthChecks: [tcp({ interval: "60s", noTrafficInterval: "60s" })] })
+      const nothing = () => undefined
+      yield* cluster.pick({
+        header: nothing,
+        filterState: undefined,
+        requestMetadata: nothing,
+        connectionMetadata: nothing,
+        restored: `${A}:80`,
+        draw: () => 0
+      })
+      yield* world.result(`${A}:80`, true)
+      expect(routed(yield* cluster.current)).toEqual([A])
+      yield* TestClock.adjust("10 seconds")
+      expect((yield* cluster.current).all).toEqual([])
+    }))
+
   test(
     "★ of type ORIGINAL_DST refuses calls to more hosts than it may have, and says so once",
     (world) =>

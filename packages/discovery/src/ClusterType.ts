@@ -225,6 +225,8 @@ const wrong = (output: unknown): string | undefined => {
       return holds(output, "address", Predicate.isString) ? undefined : "step refused no address"
     case "Found":
       return holds(output, "host", isHost) ? undefined : `step found ${noHost}`
+    case "Lost":
+      return holds(output, "host", Predicate.isString) ? undefined : "step lost no host"
     case "Listed":
       if (holds(output, "hosts", (hosts) => isList(hosts) && hosts.every(isHost))) return undefined
       return `step listed ${noHost}`

@@ -115,6 +115,8 @@ export type Output =
   | { readonly _tag: "Listed"; readonly hosts: ReadonlyArray<Hosts.Host> }
   /** One host more. */
   | { readonly _tag: "Found"; readonly host: Hosts.Host }
+  /** The `id` of a host that is gone, whatever health checks say of it. */
+  | { readonly _tag: "Lost"; readonly host: string }
   /** An address that was picked, and is no host: there are as many as there may be. */
   | { readonly _tag: "Refused"; readonly address: string }
   /** Its first end. Said once. */
@@ -148,6 +150,10 @@ export interface Discovery {
   readonly picked: HashMap.HashMap<string, Picked>
   /** When hosts that are not used are looked for next, in milliseconds; Infinity if never. */
   readonly cleanupAt: number
+  /** Those of the last look that were not used; they go one part after the other, unless they are used meanwhile. */
+  readonly leaving: ReadonlyArray<string>
+  /** When the next part of them goes, in milliseconds; Infinity if there is none. */
+  readonly leaveAt: number
 }
 
 /**
@@ -229,7 +235,9 @@ export const make = (cluster: Cluster): Either.Either<Discovery, ReadonlyArray<M
     staleAt: Number.POSITIVE_INFINITY,
     fetchUntil: Number.POSITIVE_INFINITY,
     picked: HashMap.empty(),
-    cleanupAt: Number.POSITIVE_INFINITY
+    cleanupAt: Number.POSITIVE_INFINITY,
+    leaving: [],
+    leaveAt: Number.POSITIVE_INFINITY
   })
 }
 
@@ -238,8 +246,11 @@ export const make = (cluster: Cluster): Either.Either<Discovery, ReadonlyArray<M
  *
  * @since 0.1.0
  */
-export const deadline = ({ cleanupAt, fetchUntil, staleAt, targets }: Discovery): number =>
-  targets.reduce((least, target) => Math.min(least, Targets.deadline(target)), Math.min(staleAt, fetchUntil, cleanupAt))
+export const deadline = ({ cleanupAt, fetchUntil, leaveAt, staleAt, targets }: Discovery): number =>
+  targets.reduce(
+    (least, target) => Math.min(least, Targets.deadline(target)),
+    Math.min(staleAt, fetchUntil, cleanupAt, leaveAt)
+  )
 
 type Draft = { -readonly [Key in keyof Discovery]: Discovery[Key] } & {
   readonly outputs: Array<Output>
@@ -261,6 +272,8 @@ export const step = (self: Discovery, input: Input, { now }: Context): readonly 
     fetchUntil: self.fetchUntil,
     picked: self.picked,
     cleanupAt: self.cleanupAt,
+    leaving: self.leaving,
+    leaveAt: self.leaveAt,
     outputs: [],
     now
   }
@@ -302,8 +315,8 @@ export const step = (self: Discovery, input: Input, { now }: Context): readonly 
     case "Deadline":
       wake(draft)
   }
-  const { cleanupAt, cluster, fetchUntil, isInitialized, outputs, picked, staleAt, targets } = draft
-  return [{ cluster, isInitialized, targets, staleAt, fetchUntil, picked, cleanupAt }, outputs]
+  const { cleanupAt, cluster, fetchUntil, isInitialized, leaveAt, leaving, outputs, picked, staleAt, targets } = draft
+  return [{ cluster, isInitialized, targets, staleAt, fetchUntil, picked, cleanupAt, leaving, leaveAt }, outputs]
 }
 
 const list = (self: Draft, hosts: ReadonlyArray<Hosts.Host>): void => {
@@ -404,12 +417,32 @@ const use = (self: Draft, input: Extract<Input, { readonly _tag: "Picked" | "InU
   if (known === undefined) self.outputs.push({ _tag: "Found", host: Hosts.make(input.address) })
 }
 
-const listPicked = (self: Draft): void => {
-  const addresses = Array.from(HashMap.keys(self.picked)).sort()
-  list(
-    self,
-    addresses.map((address) => Hosts.make(address))
-  )
+const mayLeave = ({ isInUse, isUsed }: Picked): boolean => !isInUse && !isUsed
+
+/** Looks who is not used. */
+const cleanUp = (self: Draft): void => {
+  const leaving: Array<string> = []
+  self.picked = HashMap.mutate(self.picked, (all) => {
+    for (const [address, each] of self.picked) {
+      if (each.isUsed) HashMap.set(all, address, { ...each, isUsed: false })
+      else if (mayLeave(each)) leaving.push(address)
+    }
+  })
+  self.leaving = leaving
+}
+
+/** How many hosts go in one step. ★ For each of them others have much to do: all at once would take too long. */
+const maxLeaving = 512
+
+const leave = (self: Draft): void => {
+  for (const address of self.leaving.slice(0, maxLeaving)) {
+    const each = Option.getOrUndefined(HashMap.get(self.picked, address))
+    if (each === undefined || !mayLeave(each)) continue
+    self.picked = HashMap.remove(self.picked, address)
+    self.outputs.push({ _tag: "Lost", host: Hosts.make(address).id })
+  }
+  self.leaving = self.leaving.slice(maxLeaving)
+  self.leaveAt = self.leaving.length > 0 ? self.now + 1 : Number.POSITIVE_INFINITY
 }
 
 const wake = (self: Draft): void => {
@@ -421,13 +454,9 @@ const wake = (self: Draft): void => {
   }
   if (self.cleanupAt <= self.now && self.cluster.type === "ORIGINAL_DST") {
     self.cleanupAt = self.now + (self.cluster.cleanupInterval ?? 5_000)
-    const before = HashMap.size(self.picked)
-    self.picked = HashMap.map(
-      HashMap.filter(self.picked, ({ isInUse, isUsed }) => isInUse || isUsed),
-      (each) => ({ ...each, isUsed: false })
-    )
-    if (HashMap.size(self.picked) < before) listPicked(self)
-  }
+    cleanUp(self)
+    leave(self)
+  } else if (self.leaveAt <= self.now) leave(self)
   const due = self.targets.flatMap((target, index) =>
     Targets.deadline(target) <= self.now ? [[index, Targets.ask(target)] as const] : []
   )

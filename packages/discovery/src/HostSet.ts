@@ -38,6 +38,8 @@ export type Input =
   | { readonly _tag: "Listed"; readonly hosts: ReadonlyArray<Hosts.Host> }
   /** One host beside those that are there. */
   | { readonly _tag: "Found"; readonly host: Hosts.Host }
+  /** One host is forgotten, ★ whatever its checks say: who is found one by one would be kept by them for ever. */
+  | { readonly _tag: "Lost"; readonly host: string }
   /** Discovery has come to its first end. */
   | { readonly _tag: "Initialized" }
   /** What a checker says of a host: all flags of it. */
@@ -180,6 +182,9 @@ export const step = (self: HostSet, input: Input): readonly [HostSet, ReadonlyAr
     case "Found":
       take(draft, input.host)
       break
+    case "Lost":
+      lose(draft, input.host)
+      break
     case "Initialized":
       initialize(draft)
       break
@@ -247,6 +252,11 @@ const list = (self: Draft, hosts: ReadonlyArray<Hosts.Host>): void => {
   }
 }
 
+const lose = (self: Draft, host: string): void => {
+  const member = find(self, host)
+  if (member !== undefined) put(self, member, member, true)
+}
+
 const hear = (
   self: Draft,
   host: string,
@@ -261,9 +271,13 @@ const hear = (
 }
 
 /** Puts a member in its cell, and says what comes of it. */
-const put = (self: Draft, before: Member | undefined, member: Member): void => {
+const put = (
+  self: Draft,
+  before: Member | undefined,
+  member: Member,
+  isPurged = cellOf(member, self.settings).isPurged
+): void => {
   const host = member.host.id
-  const { isPurged } = cellOf(member, self.settings)
   const wasChecked = before !== undefined && before.checks.length > 0
   const isChecked = member.checks.length > 0 && !isPurged
   const turnsFailing =

@@ -167,6 +167,7 @@ describe("a type of one's own", () => {
       "step listed what is no host"
     ],
     ["finds no host", (self) => [self, [lie({ _tag: "Found", host: { id: "a" } })]], "step found what is no host"],
+    ["loses nobody", (self) => [self, [lie({ _tag: "Lost" })]], "step lost no host"],
     ["refuses nobody", (self) => [self, [lie({ _tag: "Refused" })]], "step refused no address"],
     ["asks for nobody", (self) => [self, [lie({ _tag: "Resolve" })]], "step asked for no name"]
   ])("that %s keeps what it had, and says why", (_, bad, fault) => {

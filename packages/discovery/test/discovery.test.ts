@@ -240,6 +240,28 @@ describe("vectors of discovery", () => {
     expect(outputs).toMatchObject([{ _tag: "Found", host: { address: `${B}:80` } }])
   })
 
+  it("★ who is not used is told alone, and thousands go one part after the other, unless they are used meanwhile", () => {
+    const play = new Play({ type: "ORIGINAL_DST" })
+    const pick = (host: number) => play.give({ _tag: "Picked", address: `10.0.${host >> 8}.${host & 255}:80` })
+    for (let host = 0; host < 1_500; host++) pick(host)
+    play.at(9_000)
+    for (let host = 0; host < 400; host++) pick(host)
+    play.quiet().at(10_000)
+    expect([play.said.filter((word) => word.includes("Removed")).length, play.addresses.length]).toEqual([512, 988])
+    // Some of them have not gone yet.
+    for (let host = 0; host < 500; host++) pick(host)
+    expect(play.next).toBe(10_001)
+    play.at(10_001)
+    expect(play.addresses.length).toBeGreaterThan(500)
+    play.at(10_002)
+    expect(new Set(play.addresses)).toEqual(
+      new Set(Array.from({ length: 500 }, (_, host) => `10.0.${host >> 8}.${host & 255}`))
+    )
+    expect(play.next).toBe(15_000)
+    const [, outputs] = Discovery.step(play.at(15_001).self, { _tag: "Deadline" }, { now: 20_000 })
+    expect(outputs[0]?._tag).toBe("Lost")
+  })
+
   it("12: an assignment that is stale lists nothing, once; each one arms it anew", () => {
     const play = new Play({ type: "EDS" })
     const assigned = { _tag: "Assigned", endpoints: [at(A)], staleAfter: 10_000 } as const

@@ -110,6 +110,13 @@ describe("vectors of the matrix", () => {
     expect(new Play().list(Host.make("A", { isUnchecked: true })).list().a).toBeUndefined()
   })
 
+  it("20a: ★ who is lost is deleted, also if it passes; nobody else is looked at", () => {
+    const play = new Play().list("A", "B").says().quiet().give({ _tag: "Lost", host: "A" })
+    expect([play.a, play.said]).toEqual([undefined, removed])
+    expect(HostSet.find(play.self, "B")).toBeDefined()
+    expect(play.give({ _tag: "Lost", host: "A" }).said).toEqual([])
+  })
+
   it("21: unlisted before a result: deleted, and nobody waits for it", () => {
     const play = new Play().list("A", "B").give({ _tag: "Initialized" })
     expect(HostSet.isReady(play.self)).toBe(false)
