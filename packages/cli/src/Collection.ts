@@ -62,6 +62,8 @@ const refusalOf = (
 export interface Collected {
   readonly found: ReadonlyArray<Found>
   readonly notTaken: ReadonlyArray<string>
+  /** Types of which nothing came, not even that there is nothing. Files have none. */
+  readonly unanswered: ReadonlyArray<ResourceType.ResourceType>
 }
 
 /**
@@ -69,7 +71,7 @@ export interface Collected {
  *
  * @since 0.1.0
  */
-export const whole = ({ notTaken }: Collected): Effect.Effect<void, CommandFailure> =>
+export const whole = ({ notTaken }: Pick<Collected, "notTaken">): Effect.Effect<void, CommandFailure> =>
   notTaken.length === 0
     ? Effect.void
     : Effect.fail(new CommandFailure({ kind: "failed", message: notTaken.join("\n") }))
@@ -80,12 +82,13 @@ const one = (
   watched: WatchableType.WatchableType<Message>,
   name: string,
   timeout: number
-): Effect.Effect<Found, CommandFailure> =>
-  Stream.orDie(client.watch(watched, name)).pipe(
+): Effect.Effect<Found, CommandFailure> => {
+  const late = Effect.delay(answered([type]), timeout * 1000)
+  return Stream.orDie(client.watch(watched, name)).pipe(
     Stream.mapEffect((event) => {
       const refusal = refusalOf(address, type, event)
       // Silence of the server is no word about the resource.
-      const ask = event._tag === "DoesNotExist" && !isFiles ? answered : Effect.void
+      const ask = event._tag === "DoesNotExist" && !isFiles ? answered([type]) : Effect.void
       if (refusal !== undefined) return Effect.zipRight(ask, Effect.fail(refusal))
       return event._tag === "Updated"
         ? Effect.succeedSome({ type, name: event.name, version: event.version, value: event.value })
@@ -96,8 +99,9 @@ const one = (
     Effect.flatten,
     Effect.catchTag("NoSuchElementException", () => Effect.fail(unreachable(address, "the watch ended"))),
     // The client begins to count when it is connected.
-    Effect.raceFirst(Effect.zipRight(isFiles ? Effect.void : Effect.delay(answered, timeout * 1000), Effect.never))
+    Effect.raceFirst(Effect.zipRight(isFiles ? Effect.void : late, Effect.never))
   )
+}
 
 /**
  * Resources by their names; fails if there is none of one, or the server gives no answer within `timeout` seconds.
@@ -115,17 +119,17 @@ export const some = (
     const found = yield* Effect.forEach(names, (name) => one(connected, type, watched, name, timeout), {
       concurrency: "unbounded"
     })
-    return { found, notTaken: yield* connected.notTaken }
+    return { found, notTaken: yield* connected.notTaken, unanswered: [] }
   })
 
 /**
- * Everything of some types. Which of them are empty is known when others came and then nothing more; if nothing comes at
- * all, that is so after `timeout` seconds.
+ * Everything of some types: when a server has answered for each of them, and then nothing more came, or after `timeout` seconds.
+ * Of files there is nobody to say that there is nothing: with them it is when something came, and then nothing more.
  *
  * @since 0.1.0
  */
 export const all = (
-  { address, client, notTaken }: Target.Connected,
+  { address, client, isFiles, notTaken }: Target.Connected,
   types: ReadonlyArray<ResourceType.ResourceType>,
   timeout: number
 ): Effect.Effect<Collected, CommandFailure> =>
@@ -152,18 +156,24 @@ export const all = (
           })
         yield* Effect.forkScoped(Stream.runForEach(client.watchAll(yield* watchable(type)), take))
       }
+      let unanswered = types
       const settled = Effect.gen(function* () {
         for (let waited = 0; waited < timeout * 1000; waited += quiet) {
           const before = events
+          const answered = yield* client.answered
+          unanswered = isFiles ? [] : types.filter(({ typeUrl }) => !answered.has(typeUrl))
+          const isWhole = isFiles ? events > 0 || (yield* notTaken).length > 0 : unanswered.length === 0
+          // What is in an answer is told after it.
           yield* Effect.sleep(quiet)
-          if (events === before && (events > 0 || (yield* notTaken).length > 0)) return
+          if (isWhole && events === before) return
         }
       })
       yield* Effect.raceFirst(settled, Deferred.await(failed))
       const order = (each: Found): string => `${each.type.order} ${each.type.shortName} ${each.name}`
       return {
         found: Array.from(found.values()).sort((one, other) => (order(one) < order(other) ? -1 : 1)),
-        notTaken: yield* notTaken
+        notTaken: yield* notTaken,
+        unanswered
       }
     })
   )

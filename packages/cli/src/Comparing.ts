@@ -29,6 +29,14 @@ interface Side {
 
 type State = ReadonlyMap<string, Side>
 
+/** What can be said of one side. */
+interface Read {
+  readonly state: State
+  /** Types that cannot be compared, and why. */
+  readonly unanswered: ReadonlyArray<ResourceType.ResourceType>
+  readonly reason: string
+}
+
 /** A resource that is different; without differences it is on one side only. */
 interface Change {
   readonly change: "added" | "removed" | "changed"
@@ -76,7 +84,7 @@ const ofFiles = (
   path: string,
   types: ReadonlyArray<ResourceType.ResourceType>,
   isShown: boolean
-): Effect.Effect<State, CommandFailure> =>
+): Effect.Effect<Read, CommandFailure> =>
   Effect.gen(function* () {
     const { groups, mistakes } = yield* LocalResources.read(path)
     if (mistakes.length > 0) {
@@ -102,7 +110,7 @@ const ofFiles = (
         state.set(key, side)
       }
     }
-    return state
+    return { state, unanswered: [], reason: "" }
   })
 
 const ofServer = (
@@ -110,27 +118,29 @@ const ofServer = (
   target: Target.Config,
   types: ReadonlyArray<ResourceType.ResourceType>,
   isShown: boolean
-): Effect.Effect<State, CommandFailure> =>
+): Effect.Effect<Read, CommandFailure> =>
   Effect.gen(function* () {
     const connected = yield* Target.connect(address, target, false)
     const collected = yield* Waiting.saying(`Waiting for ${address}`, Collection.all(connected, types, target.timeout))
-    const { found } = collected
+    const { found, unanswered } = collected
     // What did not come is no difference.
     yield* Collection.whole(collected)
-    if (found.length === 0) yield* connected.answered
+    if (connected.isFiles ? found.length === 0 : unanswered.length === types.length) yield* connected.answered(types)
     const state = new Map<string, Side>()
     for (const { name, type, value } of found) {
       state.set(keyOf({ type, name }), yield* Effect.promise(() => sideOf(type, name, value, isShown)))
     }
-    return state
+    const names = unanswered.map(({ shortName }) => shortName).join(", ")
+    const reason = `${address} did not answer within ${target.timeout} s for ${names}; --types leaves out what it does not serve`
+    return { state, unanswered, reason }
   }).pipe(Effect.scoped)
 
-const compare = (from: State, to: State): ReadonlyArray<Change> => {
+const compare = (from: State, to: State, types: ReadonlySet<ResourceType.ResourceType>): ReadonlyArray<Change> => {
   const keys = Array.from(new Set([...from.keys(), ...to.keys()]))
   const changes = keys.flatMap((key): ReadonlyArray<Change & { readonly order: number }> => {
     const [one, other] = [from.get(key), to.get(key)]
     const either = one ?? other
-    if (either === undefined) return []
+    if (either === undefined || !types.has(either.type)) return []
     const differences =
       one === undefined || other === undefined
         ? []
@@ -182,9 +192,16 @@ export const run = (target: Arguments): Effect.Effect<void, CommandFailure> =>
     const read = (side: string) =>
       existsSync(side) ? ofFiles(side, types, showSecrets) : ofServer(side, target, types, showSecrets)
     const [one, other] = yield* Effect.all([read(from), read(to)], { concurrency: "unbounded" })
-    const changes = compare(one, other)
+    const unanswered = [one, other].filter((side) => side.unanswered.length > 0)
+    // Where a side may have something or nothing, the other one's is no difference.
+    const answered = new Set(types)
+    for (const type of unanswered.flatMap((side) => side.unanswered)) answered.delete(type)
+    const changes = compare(one.state, other.state, answered)
     if (output === "json") yield* Console.log(JSON.stringify(changes, undefined, 2))
     else if (output === "yaml") yield* Console.log(ResourceText.yaml([changes]))
     else for (const line of changes.flatMap(linesOf)) yield* Console.log(line)
+    if (unanswered.length > 0) {
+      return yield* new CommandFailure({ kind: "failed", message: unanswered.map(({ reason }) => reason).join("\n") })
+    }
     if (changes.length > 0) return yield* new CommandFailure({ kind: "found", message: "" })
   })

@@ -49,6 +49,6 @@ export const run = (target: Target.Query): Effect.Effect<void, CommandFailure> =
     if (found.length > 0) yield* Console.log(yield* render(output, found, showSecrets))
     yield* Collection.whole(collected)
     if (found.length > 0) return
-    if (!connected.isFiles) yield* connected.answered
+    if (!connected.isFiles) yield* connected.answered([type])
     return yield* new CommandFailure({ kind: "found", message: `${address} has no ${type.shortName}` })
   }).pipe(Effect.scoped)

@@ -5,7 +5,7 @@
  */
 import * as Bootstrap from "@effect-xds/client/Bootstrap"
 import * as XdsClient from "@effect-xds/client/XdsClient"
-import type { Api } from "@effect-xds/proto/ResourceType"
+import type { Api, ResourceType } from "@effect-xds/proto/ResourceType"
 import * as ClientTransport from "@effect-xds/transport/ClientTransport"
 import type { FileStatus } from "@effect-xds/transport-filesystem"
 import * as Effect from "effect/Effect"
@@ -79,22 +79,6 @@ const transportOf = async (address: string, { api, timeout }: Config): Promise<T
   }
 }
 
-/** The same transport, which tells of each message of a server. */
-const telling = (service: ClientTransport.Service, onMessage: () => void): ClientTransport.Service => ({
-  connect: (server) =>
-    Effect.map(service.connect(server), (channel) => ({
-      open: (method, handler) =>
-        channel.open(method, {
-          onOpen: () => handler.onOpen(),
-          onMessage: (message) => {
-            onMessage()
-            handler.onMessage(message)
-          },
-          onEnd: (status) => handler.onEnd(status)
-        })
-    }))
-})
-
 const credentialsOf = (address: string, config: Config): ClientTransport.Credentials => {
   const [ca, cert, key, serverName] = [config.tlsCa, config.tlsCert, config.tlsKey, config.tlsServerName]
   const isTls =
@@ -135,8 +119,8 @@ export interface Connected {
   readonly client: XdsClient.Service
   /** There is nobody who could say that there is nothing. */
   readonly isFiles: boolean
-  /** Fails if nothing at all has come. A server that has nothing says so. */
-  readonly answered: Effect.Effect<void, CommandFailure>
+  /** Fails where nothing has come of any of these types. A server that has nothing says so. */
+  readonly answered: (types: ReadonlyArray<ResourceType>) => Effect.Effect<void, CommandFailure>
   /** Why resources, and files that are being read, were not taken: a line each. */
   readonly notTaken: Effect.Effect<ReadonlyArray<string>>
 }
@@ -155,7 +139,6 @@ export const connect = (
   Effect.gen(function* () {
     const kind = kindOf(address)
     const { service, status = Effect.succeed([]) } = yield* Effect.promise(() => transportOf(address, config))
-    let hasAnswered = false
     const rejections: Array<string> = []
     const keep = (line: string): void => {
       if (isRejection(line)) rejections.push(line)
@@ -174,10 +157,7 @@ export const connect = (
       aggregated: kind === "files" || (kind === "grpc" && !config.separate),
       resourceTimeout: config.timeout * 1000
     }).pipe(
-      Effect.provideService(
-        ClientTransport.ClientTransport,
-        telling(service, () => (hasAnswered = true))
-      ),
+      Effect.provideService(ClientTransport.ClientTransport, service),
       Effect.mapError(({ message }) => new CommandFailure({ kind: "usage", message })),
       Effect.provide(Logger.replace(Logger.defaultLogger, loggerTo(tells ? toStderr : keep)))
     )
@@ -185,8 +165,9 @@ export const connect = (
       address,
       client,
       isFiles: kind === "files",
-      answered: Effect.gen(function* () {
-        if (hasAnswered) return
+      answered: Effect.fn(function* (types) {
+        const answered = yield* client.answered
+        if (types.some(({ typeUrl }) => answered.has(typeUrl))) return
         if (kind === "files") return yield* failed(`${address} has no file that could be read`)
         const [connection] = yield* client.connections
         const within = `within ${config.timeout} s`

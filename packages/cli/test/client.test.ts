@@ -1,7 +1,11 @@
 /** The commands of a client, as processes, towards `serve` as a process and towards files. */
+import { create, toBinary } from "@bufbuild/protobuf"
+import { DiscoveryResponseSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
 import { FreePort } from "@effect-xds/testing"
 import { Effect, Schema } from "effect"
 import { once } from "node:events"
+import { createServer as createHttpServer } from "node:http"
+import { createServer as createHttp2Server } from "node:http2"
 import { createServer } from "node:net"
 import { join } from "node:path"
 import { describe, expect, it, onTestFinished } from "vitest"
@@ -267,6 +271,40 @@ describe("diff", () => {
       { change: "added", name: "b" },
       { change: "removed", name: "c" }
     ])
+  })
+
+  it("compares what a server has answered for, and ends with 3 where that is not all", { timeout: limit }, async () => {
+    const typeUrl = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
+    const clusters = { versionInfo: "1", typeUrl, nonce: "1" }
+    const ofRest = createHttpServer((request, response) => {
+      if (request.url === "/v3/discovery:clusters") response.end(JSON.stringify(clusters))
+    }).listen(0, "127.0.0.1")
+    const bytes = toBinary(DiscoveryResponseSchema, create(DiscoveryResponseSchema, clusters))
+    const ofGrpc = createHttp2Server()
+    ofGrpc.on("stream", (stream) => {
+      stream.on("error", () => undefined)
+      stream.respond({ ":status": 200, "content-type": "application/grpc" })
+      stream.write(Buffer.concat([Buffer.from([0, 0, 0, 0, bytes.byteLength]), bytes]))
+    })
+    ofGrpc.listen(0, "127.0.0.1")
+    const [grpc, rest] = await Promise.all(
+      [ofGrpc, ofRest].map(async (server) => {
+        await once(server, "listening")
+        onTestFinished(() => void server.close())
+        const bound = server.address()
+        return `127.0.0.1:${typeof bound === "object" && bound !== null ? bound.port : 0}`
+      })
+    )
+    const directory = directoryOf({ "all.yaml": [cluster("a"), endpoints("a")].join("---\n") })
+    for (const address of [grpc ?? "", `http://${rest}`]) {
+      // It has no clusters, and of assignments nobody knows.
+      const some = await run("diff", "--timeout", "1", "--types", "CDS,EDS", address, directory)
+      expect(some).toMatchObject({ code: 3, out: "+ CDS a" })
+      expect(some.error).toContain(`${address} did not answer within 1 s for EDS; --types leaves out`)
+      expect(await run("diff", "--types", "CDS", address, directory)).toMatchObject({ code: 1, out: "+ CDS a" })
+      const none = await run("diff", "--timeout", "1", "--types", "CDS,EDS", address, address)
+      expect([none.code, none.out, none.error.split("\n")]).toMatchObject([3, "", { length: 2 }])
+    }
   })
 
   it("ends with a code and one line for sides that cannot be compared", { timeout: limit }, async () => {

@@ -149,6 +149,8 @@ export interface Service {
   readonly dump: Effect.Effect<ClientConfig>
   /** The connections to the servers that were asked so far: what a watcher waits for that is told nothing. */
   readonly connections: Effect.Effect<ReadonlyArray<ServerConnection>>
+  /** The URLs of types of which a response has come, were it an empty one: a server that has nothing says so of a wildcard. */
+  readonly answered: Effect.Effect<ReadonlySet<string>>
 }
 
 /**
@@ -356,7 +358,8 @@ export const make = <E = never, R = never>(
           Effect.map((own) => own(type.typeUrl, owner, Array.from(keys)))
         ),
       dump: Effect.promise(() => ClientConfigs.make(bootstrap.node, options.scope ?? "", driver.dump(), loop)),
-      connections: Effect.sync(() => driver.connections())
+      connections: Effect.sync(() => driver.connections()),
+      answered: Effect.sync(() => driver.answeredTypes())
     }
   })
 

@@ -16,7 +16,8 @@ export const diff = CommandLine.command({
   summary: "prints what B has more (+), less (-) and otherwise (~) than A",
   details: [
     `Each is a directory or file with resources, or the address of a server: ${addressHelp}.`,
-    "Exit code 0: nothing is different. 1: something is. 3: a side cannot be read; every reason is on the standard error."
+    "Exit code 0: nothing is different. 1: something is. 3: a side cannot be read, or not all of it: a server does not answer for " +
+      "a type, which is not compared then; every reason is on the standard error."
   ],
   examples: [
     "effect-xds diff --node-cluster edge 127.0.0.1:18000 ./config/edge",

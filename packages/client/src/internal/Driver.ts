@@ -172,6 +172,11 @@ export class Driver {
     return id
   }
 
+  /** Those of which a response was applied. */
+  answeredTypes(): ReadonlySet<string> {
+    return new Set(this.answered)
+  }
+
   /** Calls a function, which must not throw, when the client ends, or at once if it has ended. The result takes it back. */
   listenForEnd(onEnd: () => void): () => void {
     if (this.closed) onEnd()
