@@ -33,7 +33,7 @@ import * as Metric from "effect/Metric"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import { createHash } from "node:crypto"
-import { mkdir, readdir, readFile, rm } from "node:fs/promises"
+import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import * as FileFormat from "./FileFormat.js"
 import * as FilesystemMetrics from "./FilesystemMetrics.js"
@@ -268,7 +268,8 @@ export const make = (
     const lock = yield* Effect.makeSemaphore(1)
     /** The last written content by path. */
     const held = new Map<string, Wanted>()
-    let isFirst = true
+    /** The directories as the last write left them. */
+    let left: string | undefined
 
     const makeDirectory = (path: string) => tryWrite(path, () => mkdir(path, { recursive: true, mode: directoryMode }))
 
@@ -299,6 +300,29 @@ export const make = (
         }
       })
 
+    const signature = Effect.promise(async () => {
+      const found = await Promise.all(
+        [directory, ...folders].map(async (path) => {
+          try {
+            const { ctimeNs, dev, ino, mtimeNs } = await stat(path, { bigint: true })
+            return [dev, ino, mtimeNs, ctimeNs].join(":")
+          } catch {
+            return ""
+          }
+        })
+      )
+      return found.join(" ")
+    })
+
+    /** ★ What others have removed, with its directory as well, is written again: unchanged, it would be missing for good. */
+    const forgetMissing = Effect.promise(async () => {
+      const there = new Set<string>()
+      for (const folder of [directory, ...folders]) {
+        for (const name of await readdir(folder).catch(() => [])) there.add(join(folder, name))
+      }
+      for (const path of held.keys()) if (!there.has(path)) held.delete(path)
+    })
+
     /** Files that an earlier writer left. */
     const leftOver = Effect.forEach(folders, (folder) =>
       Effect.promise(async () => {
@@ -312,6 +336,8 @@ export const make = (
 
     const write = (group: ResourceGroup.ResourceGroup): Effect.Effect<Written, ResponseDirectoryError> =>
       Effect.gen(function* () {
+        const isTouched = (yield* signature) !== left
+        if (isTouched && held.size > 0) yield* forgetMissing
         const wanted = wantedOf(directory, format, group)
         const paths = new Set(wanted.map(({ path }) => path))
         // Everything is encoded before the first write.
@@ -365,16 +391,16 @@ export const make = (
           yield* writeStep([clusters])
         }
 
-        const old = isFirst ? yield* leftOver : Array.from(held.keys())
-        const removed = old.filter((path) => !paths.has(path))
+        const old = new Set([...held.keys(), ...(isTouched ? yield* leftOver : [])])
+        const removed = Array.from(old).filter((path) => !paths.has(path))
         for (const path of removed) {
           yield* tryWrite(path, () => rm(path, { force: true }))
           held.delete(path)
         }
-        isFirst = false
         for (const folder of new Set([...written, ...removed].map((path) => dirname(path)))) {
           yield* tryWrite(folder, () => AtomicFile.syncDirectory(folder))
         }
+        left = yield* signature
         return { written: Array.from(new Set(written)), removed }
       }).pipe(Effect.uninterruptible, lock.withPermits(1))
 

@@ -196,6 +196,26 @@ describe("a directory of responses", () => {
     })
   )
 
+  it.scopedLive("writes again what others have removed, though only something else changes", () =>
+    Effect.gen(function* () {
+      const directory = yield* Directories.temporary
+      const out = yield* ResponseDirectory.make(directory.at("out"))
+      const assignments = [assignment("a"), assignment("b")]
+      yield* out.write(group(cluster("a"), ...assignments))
+      const all = ["cds.json", "eds/a.json", "eds/b.json", "lds.json"]
+      expect(filesOf(out.path)).toEqual(all)
+      // As a volume that is lost and comes back empty.
+      rmSync(out.path, { recursive: true })
+      yield* out.write(group(cluster("a", "on"), ...assignments))
+      expect(filesOf(out.path)).toEqual(all)
+      rmSync(join(out.path, "eds/a.json"))
+      const last = cluster("a")
+      const { written } = yield* out.write(group(last, ...assignments))
+      expect(relative(directory, written).sort()).toEqual(["out/cds.json", "out/eds/a.json"])
+      expect(yield* out.write(group(last, ...assignments))).toEqual({ written: [], removed: [] })
+    })
+  )
+
   it.scopedLive("takes old clusters away also if the routes in between could be written only later", () =>
     Effect.gen(function* () {
       const directory = yield* Directories.temporary
