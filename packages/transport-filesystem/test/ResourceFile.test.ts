@@ -374,6 +374,20 @@ describe("resources", () => {
     })
   )
 
+  it.effect("keep what a Struct has as it is, whatever its keys are called", () =>
+    Effect.gen(function* () {
+      const own = { fields: { a: { null_value: "null_value", list_value: { values: 5 } } } }
+      const json = {
+        "@type": "type.googleapis.com/envoy.config.cluster.v3.Cluster",
+        name: "a",
+        metadata: { filter_metadata: { own } }
+      }
+      const [read] = yield* resources("a.json", JSON.stringify(json))
+      const { metadata } = fromBinary(ClusterSchema, read?.value ?? new Uint8Array())
+      expect(metadata?.filterMetadata["own"]).toEqual(own)
+    })
+  )
+
   it.effect("with a mistake in a value that stands for a list say where it is, by the path as it is written", () =>
     Effect.gen(function* () {
       const inYaml = (endpoints: string) =>

@@ -51,7 +51,8 @@ export const canonical = (schema: DescMessage, json: JsonValue, registry: Regist
   if (depth > deepest || !isObject(json)) return json
   const type = schema.typeName === "google.protobuf.Any" ? json["@type"] : undefined
   const inside = typeof type === "string" ? registry.getMessage(TypeRegistry.typeName(type)) : schema
-  if (inside === undefined) return json
+  // The others of Google's have forms of their own: the keys of a Struct are the user's, whatever its fields are called.
+  if (inside === undefined || inside.typeName.startsWith("google.protobuf.")) return json
   return mapped(json, (member, key) => {
     const field = inside.fields.find(({ jsonName, name }) => name === key || jsonName === key)
     if (field === undefined) return member
