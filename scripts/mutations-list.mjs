@@ -11957,15 +11957,15 @@ const server = [
   {
     fault: "a store asks its database without a pause",
     file: "packages/store-sql/src/SqlStore.ts",
-    line: 'if (Duration.toMillis(options.interval ?? "1 second") < 1) {',
+    line: 'if (!(BadOption.milliseconds(options.interval ?? "1 second") >= 1)) {',
     becomes: 'if (Duration.toMillis(options.interval ?? "1 second") < 0) {',
     by: "packages/store-sql/test/faults.test.ts"
   },
   {
     fault: "NaN is taken for a limit",
     file: "packages/transport/src/BadOption.ts",
-    line: "if (value !== undefined && !(value >= least[option]))",
-    becomes: "if (value !== undefined && value < least[option])",
+    line: "if (!(amount >= least[option]))",
+    becomes: "if (amount < least[option])",
     by: "packages/store-sql/test/faults.test.ts"
   },
   {
@@ -12020,8 +12020,8 @@ const server = [
   {
     fault: "Connect: the limits of the port may be NaN",
     file: "packages/transport-connect/src/ConnectServer.ts",
-    line: "Settings.wrongWith(options) ?? BadOption.find(options, limits)?.message",
-    becomes: "Settings.wrongWith(options)",
+    line: "BadOption.find(options, limits) ??",
+    becomes: "",
     by: "packages/transport-connect/test/badOption.test.ts"
   },
   {

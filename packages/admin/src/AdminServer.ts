@@ -57,7 +57,7 @@ export interface ListenOptions extends Answers.Options, ListenAddress.Options {
 }
 
 /**
- * The admin port cannot listen: the port is in use or not allowed, or a limit is negative or NaN.
+ * The admin port cannot listen: the port is in use or not allowed, or a limit or duration is negative or NaN.
  *
  * @since 0.1.0
  */
@@ -130,7 +130,7 @@ export const make = (
   Effect.gen(function* () {
     const { maxConnections = 256 } = options
     const listen = ListenAddress.of(options)
-    const wrong = BadOption.find(options, { maxConnections: 0, maxRequests: 0 })
+    const wrong = BadOption.find(options, { maxConnections: 0, maxRequests: 0, idleTimeout: 0, shutdownGrace: 0 })
     if (wrong !== undefined) {
       const { message } = wrong
       return yield* new AdminServerError({ address: ListenAddress.show(listen), reason: message, cause: message })

@@ -480,7 +480,7 @@ describe("AdminServer", () => {
 
   it.effect("fails with limits that are none: NaN would let everything in", () =>
     Effect.gen(function* () {
-      for (const name of ["maxRequests", "maxConnections"] as const) {
+      for (const name of ["maxRequests", "maxConnections", "idleTimeout", "shutdownGrace"] as const) {
         const error = yield* Effect.flip(Effect.scoped(AdminServer.make({ port: 0, [name]: Number.NaN })))
         expect(error.reason).toBe(`${name} must be 0 or more, not NaN`)
       }

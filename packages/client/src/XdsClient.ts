@@ -188,7 +188,8 @@ export const make = <E = never, R = never>(
   R | ClientTransport.ClientTransport | Scope.Scope
 > =>
   Effect.gen(function* () {
-    yield* BadOption.check(options, { maxResources: 0 })
+    yield* BadOption.check(options, { maxResources: 0, resourceTimeout: 0, watcherTimeout: 0 })
+    yield* BadOption.check(options.backoff ?? {}, { initial: 0, factor: 0, max: 0, jitter: 0, floor: 0 }, "backoff")
     const transport = yield* ClientTransport.ClientTransport
     const runtime = yield* Effect.runtime()
     const clock = yield* Effect.clock
@@ -370,6 +371,8 @@ const first = <A>(
   name: string,
   options: GetOptions
 ): Effect.Effect<A, ResourceDoesNotExist | ResourceUnavailable> => {
+  const wrong = BadOption.find(options, { timeout: 0 })
+  if (wrong !== undefined) return Effect.die(wrong)
   const timeout = Duration.decode(options.timeout ?? "20 seconds")
   let last = "no server answered"
   const reason = "the scope of the client has closed"

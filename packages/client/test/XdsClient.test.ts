@@ -521,12 +521,57 @@ describe("XdsClient", () => {
     }).pipe(Effect.provide(setup()))
   )
 
-  it.scoped("is not made with a limit that is none", () =>
-    Effect.gen(function* () {
-      const cause = yield* Effect.sandbox(XdsClient.make({ bootstrap, maxResources: Number.NaN })).pipe(Effect.flip)
-      expect(Cause.pretty(cause)).toContain("maxResources must be 0 or more, not NaN")
-    }).pipe(Effect.provide(setup()))
-  )
+  describe("refuses, with words", () => {
+    const saidBy = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+      Effect.map(Effect.flip(Effect.sandbox(effect)), Cause.pretty)
+
+    it.scoped("limits and durations that are none", () =>
+      Effect.gen(function* () {
+        for (const name of ["maxResources", "resourceTimeout", "watcherTimeout"] as const) {
+          const said = yield* saidBy(XdsClient.make({ bootstrap, [name]: Number.NaN }))
+          expect(said).toContain(`${name} must be 0 or more, not NaN`)
+        }
+        for (const name of ["initial", "factor", "max", "jitter", "floor"] as const) {
+          const said = yield* saidBy(XdsClient.make({ bootstrap, backoff: { [name]: Number.NaN } }))
+          expect(said).toContain(`backoff.${name} must be 0 or more, not NaN`)
+        }
+      }).pipe(Effect.provide(setup()))
+    )
+
+    it.scoped("a time to wait for a resource or a host that is none", () =>
+      Effect.gen(function* () {
+        const client = yield* XdsClient.XdsClient
+        const said = "imeout must be 0 or more, not NaN"
+        const timeout = Number.NaN
+        expect(yield* saidBy(client.get(ClusterSchema, "a", { timeout }))).toContain(said)
+        const scoped = {
+          name: "s",
+          scopeKeyBuilder: {
+            fragments: [
+              {
+                type: {
+                  case: "headerValueExtractor" as const,
+                  value: { name: "h", extractType: { case: "index" as const, value: 0 } }
+                }
+              }
+            ]
+          },
+          configSpecifier: {
+            case: "scopedRouteConfigurationsList" as const,
+            value: { scopedRouteConfigurations: [] }
+          }
+        }
+        for (const name of ["timeout", "idleTimeout", "unknownIdleTimeout"] as const) {
+          expect(yield* saidBy(client.virtualHosts("main", { [name]: Number.NaN }))).toContain(said)
+          expect(yield* saidBy(client.scopedRoutes(scoped, { [name]: Number.NaN }))).toContain(said)
+        }
+        const hosts = yield* client.virtualHosts("main")
+        expect(yield* saidBy(hosts.find("a", { timeout }))).toContain(said)
+        const scopes = yield* client.scopedRoutes(scoped)
+        expect(yield* saidBy(scopes.find({ host: "a", headers: {} }, { timeout }))).toContain(said)
+      }).pipe(Effect.provide(setup()))
+    )
+  })
 
   it.effect("watches end when the scope of the client closes, and whoever waits for a resource is told", () =>
     Effect.gen(function* () {

@@ -14,6 +14,7 @@ import * as Cluster from "@effect-xds/discovery/Cluster"
 import type { AssignmentSource, Call, EndpointSource, Pick, Registry } from "@effect-xds/discovery/ClusterType"
 import type * as Outlier from "@effect-xds/discovery/Outlier"
 import { codes } from "@effect-xds/core/protocol/StatusCode"
+import * as BadOption from "@effect-xds/transport/BadOption"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -203,9 +204,12 @@ export const make = (
  */
 export const fromWatches = (
   watches: Watches,
-  { maxProbes }: { readonly maxProbes?: number | undefined } = {}
+  options: { readonly maxProbes?: number | undefined } = {}
 ): Effect.Effect<ClusterMembers, never, Resolver | Prober | Scope.Scope> =>
   Effect.gen(function* () {
+    // Less than 1 means 1.
+    yield* BadOption.check(options, { maxProbes: -Infinity })
+    const { maxProbes } = options
     const resolver = yield* Resolver
     const prober = yield* Prober
     const open = new Map<string, ClusterActor>()

@@ -11,6 +11,7 @@ import type { HealthFlags } from "@effect-xds/discovery/HealthFlags"
 import type { Host } from "@effect-xds/discovery/Host"
 import * as Reason from "@effect-xds/proto/Reason"
 import * as EventLoop from "@effect-xds/transport/EventLoop"
+import * as BadOption from "@effect-xds/transport/BadOption"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -134,6 +135,8 @@ export const make = ({
   hasTraffic: hadTraffic = false
 }: Options): Effect.Effect<HealthChecker, never, Prober | Scope.Scope> =>
   Effect.gen(function* () {
+    // Less than 1 means 1.
+    yield* BadOption.check({ maxProbes: most }, { maxProbes: -Infinity })
     const prober = yield* Prober
     const runtime = yield* Effect.runtime()
     const clock = yield* Effect.clock

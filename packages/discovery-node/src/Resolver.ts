@@ -5,6 +5,7 @@
  */
 import type * as DnsTarget from "@effect-xds/discovery/DnsTarget"
 import * as Milliseconds from "@effect-xds/transport-node/Milliseconds"
+import * as BadOption from "@effect-xds/transport/BadOption"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import type * as Duration from "effect/Duration"
@@ -80,11 +81,15 @@ const none: ReadonlySet<string> = new Set(["ENODATA", "ENOTFOUND"])
  *
  * @since 0.1.0
  */
-export const make = ({ servers, timeout, tries = 4, usesSystem = true }: Options = {}): Effect.Effect<
-  Resolver,
-  never,
-  Scope.Scope
-> =>
+export const make = (options: Options = {}): Effect.Effect<Resolver, never, Scope.Scope> =>
+  Effect.zipRight(BadOption.check(options, { timeout: 0, tries: 1 }), made(options))
+
+const made = ({
+  servers,
+  timeout,
+  tries = 4,
+  usesSystem = true
+}: Options): Effect.Effect<Resolver, never, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(
       Effect.sync(() => {

@@ -19,6 +19,8 @@ export class RingStore {
 
   /** `maxRings`: how many are kept, of at most 48 KB each; those asked for last. Default: 100. */
   constructor({ maxRings = 100 }: { readonly maxRings?: number | undefined } = {}) {
+    // With NaN none would ever be given up.
+    if (!(maxRings >= 0)) throw new RangeError(`maxRings must be 0 or more, not ${maxRings}`)
     this.maxRings = maxRings
   }
 

@@ -213,12 +213,12 @@ const finish = (loop: EventLoop.Service, rest: Steps.Steps<object>, onEnd: () =>
 export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
   Effect.gen(function* () {
     yield* BadOption.check(options, { maxGroups: 0, maxResourcesPerGroup: 0 })
-    const held = yield* HeldGroups.make
     const validation = Validator.optionsOf(options.validate)
+    const validator = Validator.make(validation)
+    const held = yield* HeldGroups.make
     const checker = yield* GroupChecker.make(held, validation)
     const maxGroups = options.maxGroups ?? 100_000
     const maxResourcesPerGroup = options.maxResourcesPerGroup ?? 1_000_000
-    const validator = Validator.make(validation)
     const invalidInForce = new InvalidInForce()
     const pendingWrites = new Map<string, Array<PendingWrite>>()
     let revision = 0

@@ -11,6 +11,7 @@ import type * as EventLoop from "@effect-xds/transport/EventLoop"
 import type { Fault } from "@effect-xds/validate/Fault"
 import type { toText } from "@effect-xds/validate/InvalidMessage"
 import type * as Rules from "@effect-xds/validate/Rules"
+import * as BadOption from "@effect-xds/transport/BadOption"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as MetricLabel from "effect/MetricLabel"
@@ -87,6 +88,21 @@ export interface Options {
  */
 export const optionsOf = (given: Mode | Options = {}): Options =>
   typeof given !== "string" ? given : given === "off" ? { rules: given, groupRules: given } : { rules: given }
+
+/**
+ * The first limit that is none; `undefined`: there is no such one.
+ *
+ * @since 0.1.0
+ */
+export const wrongWith = (given: Mode | Options = {}): BadOption.BadOption | undefined =>
+  BadOption.find(optionsOf(given), {
+    // Less than 1 means 1.
+    maxFaults: -Infinity,
+    maxBroken: -Infinity,
+    maxText: 0,
+    maxRemembered: 0,
+    maxIndexed: 0
+  })
 
 /**
  * Encoded resources with their places, and those among them that break rules and are served all the same.
@@ -259,12 +275,14 @@ const warn = (group: string, { invalid, more }: Pass): Effect.Effect<void> => {
 }
 
 /**
- * Makes a validator. Its only memory is that of valid resources.
+ * Makes a validator. Its only memory is that of valid resources. Throws `BadOption` for a limit that is none.
  *
  * @since 0.1.0
  */
 export const make = (given: Mode | Options = {}): Validator => {
   const options = optionsOf(given)
+  const wrong = wrongWith(options)
+  if (wrong !== undefined) throw wrong
   const usual = options.rules ?? "refuse"
   const good = new Remembered(options.maxRemembered ?? 65_536)
   const off = new Set(options.off)

@@ -105,8 +105,15 @@ const deaf: ServerTransport.StreamHandler = {
   onEnd: () => undefined
 }
 
-/** The least that limits may be. */
+/** The least that limits and durations may be. */
 const least = {
+  groupTimeout: 0,
+  phaseDeadline: 0,
+  firstRequestTimeout: 0,
+  fetchTimeout: 0,
+  missingWait: 0,
+  missingTimeout: 0,
+  missingAgainAfter: 0,
   maxNames: 0,
   maxNameLength: 0,
   maxTypes: 0,

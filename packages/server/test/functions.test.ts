@@ -159,6 +159,17 @@ describe("★ A function of the application that is wrong is the end of the stre
     })
   )
 
+  it.effect("the phaseDeadline of settings is none, or less than none", () =>
+    Effect.gen(function* () {
+      for (const phaseDeadline of [Number.NaN, -1]) {
+        const settings = (group: string) => ({ phaseDeadline: group === "bad" ? phaseDeadline : 7 })
+        const lines = yield* beside({ settings }, badEndsWith("INTERNAL"))
+        const words = `its phaseDeadline is ${phaseDeadline}, not a duration`
+        expect(lines.filter((line) => line.includes(words))).toHaveLength(1)
+      }
+    })
+  )
+
   for (const [option, wanted] of [
     ["ttl", 'not "declared", "always" or "never"'],
     ["wildcard", "not an object of type URLs and booleans"],

@@ -186,10 +186,11 @@ const insisting =
 
 /** What is wrong with the options; `undefined`: nothing. */
 const wrongOption = (options: Options): string | undefined => {
-  if (Duration.toMillis(options.interval ?? "1 second") < 1) {
+  if (!(BadOption.milliseconds(options.interval ?? "1 second") >= 1)) {
     return "interval must be 1 ms or more: the database is looked at as often"
   }
-  return BadOption.find(options, { maxWaiting: 1, history: 0, maxGroups: 0, maxResourcesPerGroup: 0 })?.message
+  const least = { maxWaiting: 1, history: 0, maxGroups: 0, maxResourcesPerGroup: 0, openTimeout: 0, writeTimeout: 0 }
+  return (BadOption.find(options, least) ?? Validator.wrongWith(options.validate))?.message
 }
 
 /** The head, outside of a transaction. It is one row: a database that does not give it in 10 s gives nothing. */

@@ -535,6 +535,9 @@ describe("numbers that are no limits", () => {
       }
       expect(yield* said({ maxWaiting: NaN })).toBe("maxWaiting must be 1 or more, not NaN")
       expect(yield* said({ maxWaiting: 0 })).toBe("maxWaiting must be 1 or more, not 0")
+      expect(yield* said({ openTimeout: NaN })).toBe("openTimeout must be 0 or more, not NaN")
+      expect(yield* said({ writeTimeout: "-1 seconds" })).toBe('writeTimeout must be 0 or more, not "-1 seconds"')
+      expect(yield* said({ validate: { maxIndexed: NaN } })).toBe("maxIndexed must be 0 or more, not NaN")
       expect(yield* said({ history: -1 })).toBe("history must be 0 or more, not -1")
       expect(yield* said({ maxGroups: NaN })).toBe("maxGroups must be 0 or more, not NaN")
       expect(yield* said({ maxResourcesPerGroup: -5 })).toBe("maxResourcesPerGroup must be 0 or more, not -5")

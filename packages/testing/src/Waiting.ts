@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+import * as BadOption from "@effect-xds/transport/BadOption"
 import * as Cause from "effect/Cause"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
@@ -91,6 +92,8 @@ const waiting = <A, B, R>(
   // Where the test waits: the error points there, and not into this file.
   const { stack = "" } = new Error()
   return Effect.suspend(() => {
+    const wrong = BadOption.find({ limit }, { limit: 0 })
+    if (wrong !== undefined) return Effect.die(wrong)
     const milliseconds = Duration.toMillis(limit)
     const start = performance.now()
     let last = (): string => "the first look has no end"

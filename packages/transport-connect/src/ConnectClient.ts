@@ -81,7 +81,9 @@ export const make = (options: Options = {}): ClientTransport.Service => ({
   connect: (server) =>
     Effect.gen(function* () {
       const fail = (reason: string) => new ClientTransport.ClientTransportError({ address: server.address, reason })
-      const wrong = BadOption.find(options, { maxResponseBytes: 0 })
+      const wrong =
+        BadOption.find(options, { maxResponseBytes: 0, connectTimeout: 0 }) ??
+        BadOption.find(options.keepalive ?? {}, { interval: 0, timeout: 0 }, "keepalive")
       if (wrong !== undefined) return yield* fail(wrong.message)
       const address = yield* Either.mapLeft(ServerAddress.parse(server.address), (reason) => fail(reason))
       const { credentials } = server

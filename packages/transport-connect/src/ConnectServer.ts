@@ -162,8 +162,19 @@ const listening = (options: Options, accept: Accept): Effect.Effect<string, Fail
     if (options.tls !== undefined && wanted.path !== undefined) {
       return yield* fail("there is no TLS on a Unix socket: its permissions guard it")
     }
-    const limits = { maxConnections: 0, maxConnectionsPerPeer: 0, maxConnectionStreams: -Infinity }
-    const wrong = Settings.wrongWith(options) ?? BadOption.find(options, limits)?.message
+    const limits = {
+      maxConnections: 0,
+      maxConnectionsPerPeer: 0,
+      maxConnectionStreams: -Infinity,
+      idleTimeout: 0,
+      handshakeTimeout: 0
+    }
+    const wrong =
+      Settings.wrongWith(options) ??
+      (
+        BadOption.find(options, limits) ??
+        BadOption.find(options.keepalive ?? {}, { interval: 0, timeout: 0 }, "keepalive")
+      )?.message
     if (wrong !== undefined) return yield* fail(wrong)
     const credentials =
       options.tls === undefined

@@ -2,7 +2,7 @@
 import { expect, it } from "@effect/vitest"
 import { ClientTransport, type ServerTransport } from "@effect-xds/transport"
 import { ConnectClient, ConnectServer } from "@effect-xds/transport-connect"
-import { Effect, Layer } from "effect"
+import { Duration, Effect, Layer } from "effect"
 import * as Http from "node:http"
 
 const names = [
@@ -13,7 +13,12 @@ const names = [
   "writeBufferBytes",
   "knownVersionsBytes",
   "maxConnections",
-  "maxConnectionsPerPeer"
+  "maxConnectionsPerPeer",
+  "interceptTimeout",
+  "requestTimeout",
+  "shutdownGrace",
+  "idleTimeout",
+  "handshakeTimeout"
 ] as const
 
 /** Of these, less than is possible means the lowest. */
@@ -57,11 +62,34 @@ it.effect("in an HTTP server of another program, and as an application", () =>
   })
 )
 
+it.effect("of pings: durations as whatever they are given", () =>
+  Effect.gen(function* () {
+    expect(yield* reasonOf({ keepalive: { interval: Number.NaN } })).toBe(
+      "keepalive.interval must be 0 or more, not NaN"
+    )
+    expect(yield* reasonOf({ keepalive: { timeout: [Number.NaN, 0] } })).toBe(
+      "keepalive.timeout must be 0 or more, not NaN"
+    )
+    expect(yield* reasonOf({ keepalive: { timeout: [-1, 0] } })).toBe("keepalive.timeout must be 0 or more, not -1000")
+    expect(yield* reasonOf({ idleTimeout: `${Number.NaN} seconds` })).toBe(
+      'idleTimeout must be 0 or more, not "NaN seconds"'
+    )
+    expect(yield* reasonOf({ idleTimeout: "-1.5 seconds" })).toBe('idleTimeout must be 0 or more, not "-1.5 seconds"')
+    expect(yield* reasonOf({ idleTimeout: -2_000_000n })).toBe("idleTimeout must be 0 or more, not -2")
+    for (const idleTimeout of ["1.5 seconds", [1, 5], 0n, Duration.infinity] as const) {
+      yield* Effect.scoped(ConnectServer.make({ port: 0, idleTimeout }).serve(accept))
+    }
+  })
+)
+
 it.scoped("of a client", () =>
   Effect.gen(function* () {
-    const transport = ConnectClient.make({ maxResponseBytes: Number.NaN })
     const server = { address: "http://127.0.0.1:1", credentials: ClientTransport.insecure }
-    const { reason } = yield* Effect.flip(transport.connect(server))
-    expect(reason).toBe("maxResponseBytes must be 0 or more, not NaN")
+    const said = (options: ConnectClient.Options) =>
+      Effect.map(Effect.flip(ConnectClient.make(options).connect(server)), ({ reason }) => reason)
+    expect(yield* said({ maxResponseBytes: Number.NaN })).toBe("maxResponseBytes must be 0 or more, not NaN")
+    expect(yield* said({ connectTimeout: -1 })).toBe("connectTimeout must be 0 or more, not -1")
+    expect(yield* said({ keepalive: { interval: Number.NaN } })).toBe("keepalive.interval must be 0 or more, not NaN")
+    expect(yield* said({ keepalive: { timeout: Number.NaN } })).toBe("keepalive.timeout must be 0 or more, not NaN")
   })
 )

@@ -26,6 +26,7 @@ import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Reason from "@effect-xds/proto/Reason"
 import { DiscoveryResponseSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
+import * as BadOption from "@effect-xds/transport/BadOption"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -261,6 +262,7 @@ export const make = (
   options: Options = {}
 ): Effect.Effect<ResponseDirectory, ResponseDirectoryError> =>
   Effect.gen(function* () {
+    yield* BadOption.check(options, { mode: 0, stepDelay: 0 })
     const { format = "json", mode = 0o600, stepDelay = "500 millis" } = options
     const directoryMode = mode | ((mode & 0o444) >> 2)
     const folders = order.filter(({ family }) => family !== "full-state").map((type) => join(directory, folderOf(type)))

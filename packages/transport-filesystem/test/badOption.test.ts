@@ -1,7 +1,13 @@
 /** Numbers that are no limits, as NaN of a variable of the environment that is not set, and those that say that there is none. */
 import { describe, expect, it } from "@effect/vitest"
 import { ClientTransport } from "@effect-xds/transport"
-import { FileClient, ResourceDirectory, ResourceFile, ResponseFile } from "@effect-xds/transport-filesystem"
+import {
+  FileClient,
+  ResourceDirectory,
+  ResourceFile,
+  ResponseDirectory,
+  ResponseFile
+} from "@effect-xds/transport-filesystem"
 import { Cause, Effect, Exit } from "effect"
 import { withDefaults } from "../src/internal/ReadOptions.js"
 import { cluster, temporary } from "./Directory.js"
@@ -30,6 +36,17 @@ describe("NaN is refused", () => {
       const server = { address: `path://${path}`, credentials: ClientTransport.insecure }
       expect(yield* failureOf(FileClient.make(options).connect(server))).toContain(said)
       if (name !== "maxFiles") expect(yield* failureOf(ResponseFile.make(`${path}/a.json`, options))).toBe(said)
+    })
+  )
+
+  it.scoped("by what writes", () =>
+    Effect.gen(function* () {
+      const { path } = yield* temporary
+      const said = yield* failureOf(ResponseDirectory.make(path, { stepDelay: Number.NaN }))
+      expect(said).toBe("stepDelay must be 0 or more, not NaN")
+      expect(yield* failureOf(ResponseDirectory.make(path, { mode: Number.NaN }))).toBe(
+        "mode must be 0 or more, not NaN"
+      )
     })
   )
 

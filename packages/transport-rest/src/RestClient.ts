@@ -97,7 +97,13 @@ export const make = (options: Options = {}): ClientTransport.Service => ({
   connect: (server) =>
     Effect.gen(function* () {
       const fail = (reason: string) => new ClientTransport.ClientTransportError({ address: server.address, reason })
-      const wrong = BadOption.find(options, { maxResponseBytes: 0, jitter: 0 })
+      const wrong = BadOption.find(options, {
+        maxResponseBytes: 0,
+        jitter: 0,
+        refreshDelay: 0,
+        wait: 0,
+        requestTimeout: 0
+      })
       if (wrong !== undefined) return yield* fail(wrong.message)
       const { credentials } = server
       const { types = [] } = options

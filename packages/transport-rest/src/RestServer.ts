@@ -67,7 +67,7 @@ const createServer = (
 
 /**
  * The transport. Each `serve` listens on the address of the options. It fails for a port that is in use or not allowed,
- * for limits that are negative or NaN, and for unusable TLS options.
+ * for limits and durations that are negative or NaN, and for unusable TLS options.
  *
  * When the scope closes, held polls are answered with 503, no connection is accepted any more, and those that are still
  * open after `shutdownGrace` are destroyed.
@@ -96,7 +96,7 @@ export const make = (options: ListenOptions = {}): ServerTransport.Service => ({
         })
       const problem =
         Settings.wrongWith(options) ??
-        BadOption.find(options, { maxConnections: 0 })?.message ??
+        BadOption.find(options, { maxConnections: 0, keepAliveTimeout: 0, shutdownGrace: 0 })?.message ??
         ServedTypes.problemOf(settings.types)
       if (problem !== undefined) {
         return yield* new ServerTransport.ServerTransportError({ address: wanted, reason: problem })

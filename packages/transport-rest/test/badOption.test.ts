@@ -14,7 +14,14 @@ const names = [
   "maxNames",
   "maxClientBytes",
   "compressFrom",
-  "maxConnections"
+  "maxConnections",
+  "wait",
+  "maxWait",
+  "answerTimeout",
+  "idleTimeout",
+  "bodyTimeout",
+  "keepAliveTimeout",
+  "shutdownGrace"
 ] as const
 
 const accept = (): ServerTransport.StreamHandler => ({
@@ -45,9 +52,10 @@ it.scoped("in an HTTP server of another program", () =>
 
 it.scoped("of a client", () =>
   Effect.gen(function* () {
-    const transport = RestClient.make({ maxResponseBytes: Number.NaN })
     const server = { address: "http://127.0.0.1:1", credentials: ClientTransport.insecure }
-    const { reason } = yield* Effect.flip(transport.connect(server))
-    expect(reason).toBe("maxResponseBytes must be 0 or more, not NaN")
+    for (const name of ["maxResponseBytes", "jitter", "refreshDelay", "wait", "requestTimeout"] as const) {
+      const { reason } = yield* Effect.flip(RestClient.make({ [name]: Number.NaN }).connect(server))
+      expect(reason).toBe(`${name} must be 0 or more, not NaN`)
+    }
   })
 )

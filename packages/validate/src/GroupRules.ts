@@ -12,6 +12,7 @@ import type { Registry } from "@bufbuild/protobuf"
 import * as Effect from "effect/Effect"
 import type { GroupFault } from "./GroupFault.js"
 import * as GroupFaults from "./GroupFault.js"
+import * as MostFaults from "./internal/MostFaults.js"
 import { breathe, Pace, toEnd } from "./internal/Turns.js"
 import { type Cache, cache, GroupIndex, isLarge, loadTypes, type Resource } from "./GroupIndex.js"
 
@@ -55,7 +56,7 @@ export interface Result {
 export const toText = GroupFaults.toText
 
 /**
- * The faults of all resources of a group. Never fails: what cannot be read, or is of a type that is not known, is passed over.
+ * The faults of all resources of a group. Never fails, but dies of a `maxFaults` that is NaN: what cannot be read, or is of a type that is not known, is passed over.
  *
  * @example
  * import { GroupRules } from "@effect-xds/validate"
@@ -74,6 +75,7 @@ export const toText = GroupFaults.toText
  */
 export const check = (resources: Iterable<Resource>, options?: Options): Effect.Effect<Result> =>
   Effect.gen(function* () {
+    const maxFaults = MostFaults.of(options?.maxFaults)
     const present = new Set(Array.from(options?.present ?? [], ({ name, typeUrl }) => `${typeUrl} ${name}`))
     const isElsewhere = ({ name, typeUrl }: Pick<Resource, "typeUrl" | "name">) => present.has(`${typeUrl} ${name}`)
     const index = new GroupIndex({ ...options, isElsewhere })
@@ -100,7 +102,7 @@ export const check = (resources: Iterable<Resource>, options?: Options): Effect.
       if (pace.isTurnOver(read + 1)) yield* breathe
     }
     yield* toEnd(index.settling(0), pace, perStep)
-    const { faults, omitted } = yield* toEnd(index.listing(Math.max(1, options?.maxFaults ?? 100)), pace, perStep)
+    const { faults, omitted } = yield* toEnd(index.listing(maxFaults), pace, perStep)
     return { faults, more: omitted > 0, messages }
   })
 

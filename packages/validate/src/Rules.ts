@@ -18,6 +18,7 @@ import type { Fault } from "./Fault.js"
 import { InvalidMessage } from "./InvalidMessage.js"
 import * as EncodedRules from "./internal/EncodedRules.js"
 import * as MessageRules from "./internal/MessageRules.js"
+import * as MostFaults from "./internal/MostFaults.js"
 import { Report, run, type TypeOf } from "./internal/Report.js"
 import * as Turns from "./internal/Turns.js"
 
@@ -25,7 +26,7 @@ import * as Turns from "./internal/Turns.js"
  * @since 0.1.0
  */
 export interface Options {
-  /** Most faults that are told; no more are looked for. 100 by default. */
+  /** Most faults that are told; no more are looked for. 100 by default. NaN is a `RangeError`. */
   readonly maxFaults?: number | undefined
   /** Types in an `Any` that are not Envoy's; they are asked first. */
   readonly registry?: Registry | undefined
@@ -58,7 +59,7 @@ const resultOf = (report: Report): Result => ({
 })
 
 const reportOf = (options: Options | undefined, typeOf: TypeOf, now: number | undefined): Report =>
-  new Report(Math.max(1, options?.maxFaults ?? 100), typeOf, now, options?.off)
+  new Report(MostFaults.of(options?.maxFaults), typeOf, now, options?.off)
 
 /** What a program made may throw when it is read: a getter, a proxy. */
 const guarded = (report: Report, run: () => void): void => {

@@ -20,6 +20,9 @@ export interface Client {
   readonly now: () => number
 }
 
+/** The least that options may be. */
+export const least = { timeout: 0, idleTimeout: 0, unknownIdleTimeout: 0, maxHosts: 0, maxWaiting: 0 } as const
+
 export const optionsOf = (given: Options): CoreVirtualHosts.Options => {
   const { defaults } = CoreVirtualHosts
   const millis = (duration: Duration.DurationInput | undefined, otherwise: number): number =>
@@ -53,7 +56,7 @@ export const make = <R, A>(
   options: Options
 ): Effect.Effect<VirtualHosts<A>, DecoderConflict, Scope.Scope> =>
   Effect.gen(function* () {
-    yield* BadOption.check(options, { maxHosts: 0, maxWaiting: 0 })
+    yield* BadOption.check(options, least)
     const hosts: HostDriver<R, A> = new HostDriver(
       driver,
       types,
@@ -76,6 +79,8 @@ export const make = <R, A>(
       routeConfiguration,
       find: (host, { timeout } = {}) =>
         Effect.async<A, VirtualHostNotFound | VirtualHostUnavailable>((resume) => {
+          const wrong = BadOption.find({ timeout }, { timeout: 0 })
+          if (wrong !== undefined) return resume(Effect.die(wrong))
           const until = timeout === undefined ? undefined : now() + Duration.toMillis(timeout)
           const request = ++lastRequest
           hosts.request(request, host, until, (outcome) => {

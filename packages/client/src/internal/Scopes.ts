@@ -17,6 +17,7 @@ import {
 } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
 import type * as EventLoop from "@effect-xds/transport/EventLoop"
 import * as Alarm from "@effect-xds/transport-node/Alarm"
+import * as BadOption from "@effect-xds/transport/BadOption"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -24,7 +25,7 @@ import type * as Scope from "effect/Scope"
 import { type Request, type ScopedRoutes, ScopedRoutesInvalid, ScopeNotFound } from "../ScopedRoutes.js"
 import { type Options, VirtualHostNotFound, VirtualHostUnavailable } from "../VirtualHosts.js"
 import type { WatchableType } from "../WatchableType.js"
-import { endWith, optionsOf, type Client } from "./Hosts.js"
+import { endWith, least, optionsOf, type Client } from "./Hosts.js"
 import * as HostTypes from "./HostTypes.js"
 import { ScopeDriver } from "./ScopeDriver.js"
 
@@ -131,6 +132,7 @@ export const make = (
   options: Options
 ): Effect.Effect<ScopedRoutes<VirtualHost>, DecoderConflict | ScopedRoutesInvalid, Scope.Scope> =>
   Effect.gen(function* () {
+    yield* BadOption.check(options, least)
     const message = create(ScopedRoutesSchema, init)
     const { name } = message
     const read = <A>(result: Result<A>) => Either.mapLeft(result, (left) => new ScopedRoutesInvalid({ name, ...left }))
@@ -159,6 +161,8 @@ export const make = (
       name,
       find: (request, { timeout } = {}) =>
         Effect.async<VirtualHost, ScopeNotFound | VirtualHostNotFound | VirtualHostUnavailable>((resume) => {
+          const wrong = BadOption.find({ timeout }, { timeout: 0 })
+          if (wrong !== undefined) return resume(Effect.die(wrong))
           const { host } = request
           const until = timeout === undefined ? undefined : now() + Duration.toMillis(timeout)
           const key = ScopeKey.ofHeaders(builder, headerOf(request))

@@ -6,9 +6,9 @@ import * as Heartbeat from "@effect-xds/core/server/Heartbeat"
 import * as ServerStream from "@effect-xds/core/server/ServerStream"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
+import * as BadOption from "@effect-xds/transport/BadOption"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import type { GroupSettings, Options, Wildcards } from "../ServerOptions.js"
 
 /** The settings for the streams of one group. */
@@ -102,8 +102,8 @@ const member = <A>(
 const millisOf = (given: object, name: "phaseDeadline", otherwise: number): number => {
   const value: unknown = Reflect.get(given, name)
   if (value === undefined) return otherwise
-  const duration = Duration.decodeUnknown(value)
-  if (Option.isSome(duration)) return Duration.toMillis(duration.value)
+  const duration = BadOption.milliseconds(value)
+  if (duration >= 0) return duration
   throw new FunctionFailed(what, new TypeError(`its ${name} is ${shown(value)}, not a duration`))
 }
 

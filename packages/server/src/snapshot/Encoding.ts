@@ -11,11 +11,10 @@ import * as Variants from "@effect-xds/core/resource/Variants"
 import * as MessageSteps from "@effect-xds/proto/MessageSteps"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as EventLoop from "@effect-xds/transport/EventLoop"
-import * as Duration from "effect/Duration"
+import * as BadOption from "@effect-xds/transport/BadOption"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
-import * as Option from "effect/Option"
 import { Buffer } from "node:buffer"
 import { hash } from "node:crypto"
 import * as Slice from "../internal/Slice.js"
@@ -149,13 +148,12 @@ class Encoding implements EncodedSnapshot {
       new SnapshotError({ reason, typeUrl, name, detail })
     const name = SourceName.resolve(entry, typeUrl)
     if (typeof name !== "string") return name
-    const ttl = options.ttl === undefined ? undefined : Option.getOrUndefined(Duration.decodeUnknown(options.ttl))
-    if (options.ttl !== undefined && (ttl === undefined || !Duration.isFinite(ttl))) {
+    const milliseconds = options.ttl === undefined ? undefined : BadOption.milliseconds(options.ttl)
+    if (milliseconds !== undefined && !(milliseconds >= 0 && milliseconds < Infinity)) {
       return fail("Invalid", name, `the TTL is not a finite duration; leave it out for a resource that stays`)
     }
     const { constraints, version } = options
     const aliases = options.aliases ?? noAliases
-    const milliseconds = ttl === undefined ? undefined : Duration.toMillis(ttl)
     const old = constraints === undefined ? ResourceGroup.get(this.held, { typeUrl, name }) : undefined
     if (
       old !== undefined &&

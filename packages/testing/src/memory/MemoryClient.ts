@@ -13,7 +13,7 @@ import {
   DiscoveryResponseSchema,
   ResourceSchema
 } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
-import { type ServerTransport, Status } from "@effect-xds/transport"
+import { BadOption, type ServerTransport, Status } from "@effect-xds/transport"
 import { Deferred, Effect, Exit, Mailbox } from "effect"
 import { MemoryTransport } from "./MemoryTransport.js"
 
@@ -92,6 +92,7 @@ const receivedOf = (protocol: Request.Protocol, { body, suffix }: ServerTranspor
  */
 export const open = (options: OpenOptions = {}): Effect.Effect<Client, never, MemoryTransport> =>
   Effect.gen(function* () {
+    yield* BadOption.check(options, { credit: 1 })
     const transport = yield* MemoryTransport
     const method = { protocol: "Incremental" as const, typeUrl: undefined, unary: false, ...options.method }
     const peer = { address: "memory", identity: undefined, ...options.peer }

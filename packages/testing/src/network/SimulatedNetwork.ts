@@ -11,6 +11,7 @@
 import type { Resource } from "@effect-xds/core/resource/Resource"
 import * as ClientTransport from "@effect-xds/transport/ClientTransport"
 import * as ServerTransport from "@effect-xds/transport/ServerTransport"
+import * as BadOption from "@effect-xds/transport/BadOption"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -96,13 +97,24 @@ const defaults: Network.Settings = {
   maxEvents: 1_000_000
 }
 
+/** The least that options may be. */
+const least = {
+  latency: 0,
+  jitter: 0,
+  connectTimeout: 0,
+  keepalive: 0,
+  window: 0,
+  maxRequests: 0,
+  maxEvents: 0
+} as const
+
 /**
  * A network.
  *
  * @since 0.1.0
  */
 export const make = (options: Options = {}): Effect.Effect<typeof SimulatedNetwork.Service, never, SimulatedTime> =>
-  Effect.map(SimulatedTime, (time) => {
+  Effect.map(Effect.zipRight(BadOption.check(options, least), SimulatedTime), (time) => {
     const network = new Network.Network(time, { ...defaults, ...withoutUndefined(options) })
 
     const serverAt = (address: string): ServerTransport.Service => ({

@@ -104,6 +104,9 @@ export interface Settings {
 /** Why the options cannot be had; `undefined`: they can. */
 export const wrongWith = (options: AppOptions): string | undefined =>
   BadOption.find(options, {
+    interceptTimeout: 0,
+    requestTimeout: 0,
+    shutdownGrace: 0,
     // Less than is possible means the lowest.
     maxRequestBytes: -Infinity,
     maxWholeRequestBytes: -Infinity,

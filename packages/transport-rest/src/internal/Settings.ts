@@ -94,6 +94,11 @@ export interface Settings extends Sessions.Limits, RequestBody.Limits, Discovery
 /** Why the options cannot be had; `undefined`: they can. */
 export const wrongWith = (options: Options): string | undefined =>
   BadOption.find(options, {
+    wait: 0,
+    maxWait: 0,
+    answerTimeout: 0,
+    idleTimeout: 0,
+    bodyTimeout: 0,
     maxSessions: 0,
     maxHeld: 0,
     maxRequests: 0,
