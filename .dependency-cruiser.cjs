@@ -49,7 +49,7 @@ module.exports = {
     may("core", "proto"),
     may("discovery", "core", "proto"),
     may("discovery-node", "discovery", "routing", "client", "transport", "transport-node", "core", "proto"),
-    may("connect-xds", "client", "core", "discovery", "discovery-node", "routing", "proto"),
+    may("connect-xds", "client", "core", "discovery", "discovery-node", "routing", "proto", "transport"),
     may("routing", "core", "proto", "discovery"),
     may("transport", "core"),
     {

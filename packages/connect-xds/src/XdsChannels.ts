@@ -13,6 +13,7 @@ import type { Cluster, Profile } from "@effect-xds/routing/Cluster"
 import type { Selected } from "@effect-xds/routing/ConfigSelector"
 import type { Endpoint } from "@effect-xds/routing/Endpoint"
 import { RingStore } from "@effect-xds/routing/RingStore"
+import * as BadOption from "@effect-xds/transport/BadOption"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -130,6 +131,7 @@ export class XdsChannels extends Context.Tag("@effect-xds/connect-xds/XdsChannel
  */
 export const make = (options: Options = {}): Effect.Effect<Service, never, XdsClient | Scope.Scope> =>
   Effect.gen(function* () {
+    yield* BadOption.check(options, { connectTimeout: 0, maxHttp1Connections: 0 })
     const client = yield* XdsClient
     const resolver = yield* Resolvers.make()
     const isTrusted = options.trusted ?? false

@@ -10,6 +10,7 @@ import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientError from "@effect/platform/HttpClientError"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as HttpClientResponse from "@effect/platform/HttpClientResponse"
+import * as BadOption from "@effect-xds/transport/BadOption"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -55,6 +56,7 @@ export interface Options {
  */
 export const make = (options: Options): Effect.Effect<HttpClient.HttpClient, TargetError, XdsChannels | Scope.Scope> =>
   Effect.gen(function* () {
+    yield* BadOption.check(options, { maxHosts: 0, hostIdleTime: 0, timeoutMs: 0 })
     const { anyHost = false, hostIdleTime = "1 minute", maxHosts = 1_000, target } = options
     const channels = yield* XdsChannels
     if (!anyHost) {

@@ -12,6 +12,7 @@ import { validateReadWriteMaxBytes } from "@connectrpc/connect/protocol"
 import * as Connect from "@connectrpc/connect/protocol-connect"
 import * as Grpc from "@connectrpc/connect/protocol-grpc"
 import * as GrpcWeb from "@connectrpc/connect/protocol-grpc-web"
+import * as BadOption from "@effect-xds/transport/BadOption"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Calls from "./internal/Calls.js"
@@ -79,6 +80,8 @@ export const make = ({
   ...rest
 }: Options): Effect.Effect<Transport, TargetError, XdsChannels | Scope.Scope> =>
   Effect.gen(function* () {
+    // 0 and less are no limit. The others have least values of their own in Connect, which takes NaN.
+    yield* BadOption.check({ ...rest, defaultTimeoutMs }, least)
     const channels = yield* XdsChannels
     const channel = yield* channels.open(target, { authority, http1: protocol === "connect" })
     const calls = new Calls.Calls({
@@ -105,6 +108,13 @@ export const make = ({
       unary: GrpcUnary.make({ ...options, interceptors, calls, defaultTimeout: defaultTimeoutMs })
     }
   })
+
+const least = {
+  defaultTimeoutMs: -Infinity,
+  readMaxBytes: -Infinity,
+  writeMaxBytes: -Infinity,
+  compressMinBytes: -Infinity
+} as const
 
 const transportOf = (protocol: Protocol, options: CommonTransportOptions): Transport => {
   switch (protocol) {
