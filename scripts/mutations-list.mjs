@@ -8061,9 +8061,8 @@ const server = [
     fault: "hosts on demand: one whose change outlives its call does not count",
     file: "packages/server/src/OnDemandHosts.ts",
     by: "packages/server/test/onDemandHosts.test.ts",
-    line: "return Effect.zipRight(giveUp, store.update(group, { upsert, ...(isElsewhere ? {} : removal) })).pipe(",
-    becomes:
-      "return restore(Effect.zipRight(giveUp, store.update(group, { upsert, ...(isElsewhere ? {} : removal) }))).pipe("
+    line: "return change.pipe(",
+    becomes: "return restore(change).pipe("
   },
   {
     fault: "hosts on demand: one that is being given up is added before that",

@@ -188,14 +188,18 @@ export const make = <R = never>({
         for (const each of keys) changing.set(each, latch)
         if (old !== undefined) made.delete(old[0])
         made.set(key, added)
-        const upsert = { virtualHosts: [Snapshot.virtualHost(routes, virtualHost)] }
-        const removal = old === undefined ? {} : { remove: { virtualHosts: [old[1].resource] } }
-        const isElsewhere = old !== undefined && old[1].group !== group
-        // A group that was cleared has no hosts.
-        const giveUp = isElsewhere
-          ? Effect.catchTag(store.update(old[1].group, removal), "GroupNotSet", () => Effect.void)
-          : Effect.void
-        return Effect.zipRight(giveUp, store.update(group, { upsert, ...(isElsewhere ? {} : removal) })).pipe(
+        // ★ In an effect: a virtual host that cannot be read, or a store that throws, would leave the latch closed.
+        const change = Effect.suspend(() => {
+          const upsert = { virtualHosts: [Snapshot.virtualHost(routes, virtualHost)] }
+          const removal = old === undefined ? {} : { remove: { virtualHosts: [old[1].resource] } }
+          const isElsewhere = old !== undefined && old[1].group !== group
+          // A group that was cleared has no hosts.
+          const giveUp = isElsewhere
+            ? Effect.catchTag(store.update(old[1].group, removal), "GroupNotSet", () => Effect.void)
+            : Effect.void
+          return Effect.zipRight(giveUp, store.update(group, { upsert, ...(isElsewhere ? {} : removal) }))
+        })
+        return change.pipe(
           Effect.onError(() => Effect.forEach([[key, added] as const, ...(old === undefined ? [] : [old])], count)),
           Effect.ensuring(
             Effect.suspend(() => {

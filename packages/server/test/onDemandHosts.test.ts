@@ -41,7 +41,9 @@ const serving = (
   resolve: OnDemandHosts.Options["resolve"],
   maxHosts?: number,
   /** Before each change of the hosts. */
-  hold: Effect.Effect<void> = Effect.void
+  hold: Effect.Effect<void> = Effect.void,
+  /** In the call that changes the hosts. */
+  onUpdate: () => void = () => undefined
 ) =>
   Effect.gen(function* () {
     const store = yield* SnapshotStore.SnapshotStore
@@ -56,7 +58,10 @@ const serving = (
     }).pipe(
       Effect.provideService(SnapshotStore.SnapshotStore, {
         ...store,
-        update: (group, change, options) => Effect.zipRight(hold, store.update(group, change, options))
+        update: (group, change, options) => {
+          onUpdate()
+          return Effect.zipRight(hold, store.update(group, change, options))
+        }
       })
     )
     const server = yield* XdsServer.make({ group: ({ cluster }) => cluster, onMissing: hosts.onMissing })
@@ -266,6 +271,34 @@ describe("virtual hosts on demand", () => {
       yield* settled
       expect(yield* hosts.size).toBe(0)
       expect(lines.join("\n")).toContain("no database")
+    }).pipe(Effect.provide(world))
+  )
+
+  it.scoped("a host that cannot be read, and a store that throws, keep no later call for the host waiting", () =>
+    Effect.gen(function* () {
+      let calls = 0
+      const broken = Object.defineProperty(host("a"), "matcher", {
+        enumerable: true,
+        get: (): never => {
+          throw new Error("it cannot be decoded")
+        }
+      })
+      const { hosts, store } = yield* serving(
+        () => Effect.sync(() => (++calls === 1 ? broken : host("a"))),
+        undefined,
+        Effect.void,
+        () => {
+          if (calls === 2) throw new Error("no connection")
+        }
+      )
+      const client = yield* MemoryClient.open()
+      for (const size of [0, 0, 1]) {
+        client.send(request(["main/a"]))
+        yield* settled
+        expect(yield* hosts.size).toBe(size)
+      }
+      expect(calls).toBe(3)
+      expect(yield* stored(store)).toEqual(["main/a"])
     }).pipe(Effect.provide(world))
   )
 
