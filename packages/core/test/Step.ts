@@ -52,8 +52,13 @@ const entriesOf = (value: object): Array<[unknown, unknown]> =>
       ? Array.from<readonly [unknown, unknown], [unknown, unknown]>(value, ([name, each]) => [name, each])
       : value instanceof NameTable
         ? Array.from<readonly [unknown, unknown], [unknown, unknown]>(value, ([name, each]) => [name, each])
-        : value instanceof Set || value instanceof NameSet
-          ? Array.from(value, (each): [unknown, unknown] => [each, each])
-          : Object.entries(value)
+        : value instanceof NameSet
+          ? // Also their order: what is set aside for a later answer, and put back, comes last.
+            Array.from(value)
+              .sort()
+              .map((each): [unknown, unknown] => [each, each])
+          : value instanceof Set
+            ? Array.from(value, (each): [unknown, unknown] => [each, each])
+            : Object.entries(value)
 
 const show = (value: unknown): string => JSON.stringify(value)
