@@ -110,11 +110,17 @@ const matcherOf = (json: JsonObject, at: string, errors: Collector): Matcher | u
   return { path, headers, fraction: fraction === undefined ? undefined : Math.min(fraction, Fraction.million) }
 }
 
+/** ★ JSON may have half a character alone, `"\ud800"`, which no name of a node in a tree can have. */
+const noText = (name: string): string | undefined =>
+  /\p{Surrogate}/u.test(name) ? "the name has half a character alone; use another one" : undefined
+
 const routingOf = (config: JsonObject, registry: PolicyRegistry, depth: number): Either.Either<Configured, string> => {
   const errors = new Collector()
   const actions = new Map<string, Configured>()
   const named = config["action"] ?? config["Action"]
   for (const [name, action] of isObject(named) ? Object.entries(named) : []) {
+    const problem = noText(name)
+    if (problem !== undefined) errors.add(`action[${JSON.stringify(name)}]`, "Action", problem)
     const child = Registry.fromJson(registry, isObject(action) ? action["childPolicy"] : undefined, depth)
     if (Either.isRight(child)) actions.set(name, child.right)
     else errors.add(`action[${JSON.stringify(name)}].childPolicy`, "Action", child.left)
@@ -155,6 +161,8 @@ const targetsOf = (config: JsonObject, registry: PolicyRegistry, depth: number):
   let sum = 0
   for (const [name, target] of isObject(config["targets"]) ? Object.entries(config["targets"]) : []) {
     const at = `targets[${JSON.stringify(name)}]`
+    const problem = noText(name)
+    if (problem !== undefined) errors.add(at, "Action", problem)
     const weight = isObject(target) ? target["weight"] : undefined
     const child = Registry.fromJson(registry, isObject(target) ? target["childPolicy"] : undefined, depth)
     if (Either.isLeft(child)) errors.add(`${at}.childPolicy`, "Action", child.left)

@@ -8,6 +8,7 @@ import { all, host, split, tableOf, to } from "./Routes.js"
 import { Steps, callWith, counters, named, outcome } from "./Steps.js"
 import * as CompiledPicker from "@effect-xds/routing/CompiledPicker"
 import * as Pickers from "@effect-xds/routing/Picker"
+import * as Tree from "@effect-xds/routing/Tree"
 
 const registry = PolicyRegistry.add(PolicyRegistry.standard, ...ServiceConfigPolicies.entries(new Map()))
 const read = (config: Json) => PolicyRegistry.fromJson(registry, [{ xds_routing_experimental: config }])
@@ -81,6 +82,22 @@ describe("a config of xds_routing", () => {
     const targets = { t: { weight: 2 ** 32 - 1, ...cds("a") }, u: { weight: 1, ...cds("b") } }
     const made = PolicyRegistry.fromJson(registry, [{ weighted_target_experimental: { targets } }])
     expect(Either.isLeft(made) && made.left).toContain("the weights add up to 4294967296")
+  })
+
+  it("★ a name with half a character alone, which JSON may have, is none: no tree can have such a node", () => {
+    const half = JSON.stringify("\ud800")
+    const text = "the name has half a character alone; use another one"
+    expect(problem([{ prefix: "", action: "\ud800" }], { "\ud800": cds("a") })).toBe(`action[${half}]: ${text}`)
+    const targets = { "\ud800": { weight: 1, ...cds("a") }, "\u{1f600}": { weight: 1, ...cds("a") } }
+    const made = PolicyRegistry.fromJson(registry, [{ weighted_target_experimental: { targets } }])
+    expect(Either.isLeft(made) && made.left).toBe(`weighted_target_experimental: targets[${half}]: ${text}`)
+    const fine = PolicyRegistry.fromJson(registry, [
+      { weighted_target_experimental: { targets: { "\u{1f600}": targets["\u{1f600}"] } } }
+    ])
+    const config = Either.getOrThrow(fine)
+    const context = { now: 0, draw: () => 0 }
+    const [tree] = Tree.step(Tree.empty, { _tag: "Config", config, endpoints: [] }, context)
+    expect(Tree.told(tree).state).toBe("TRANSIENT_FAILURE")
   })
 
   it.each(["printed", "proto3"] as const)("what the generator writes is read, keys %s", (keys) => {
