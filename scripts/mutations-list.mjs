@@ -12326,6 +12326,27 @@ const inDatabase = [
     becomes: "})",
     by: "packages/store-sql/test/network.test.ts",
     peers: true
+  },
+  {
+    fault: "an empty match at the end of another one is replaced, too",
+    file: "packages/discovery/src/RegularExpression.ts",
+    line: "if (matcher.end() === last) continue",
+    becomes: "",
+    by: "packages/discovery/test/regularExpression.test.ts"
+  },
+  {
+    fault: "ORIGINAL_DST: a host that is lost stays if its checks pass",
+    file: "packages/discovery/src/HostSet.ts",
+    line: "put(self, member, member, true)",
+    becomes: "put(self, member, member)",
+    by: "packages/discovery/test/hostSet.vectors.test.ts"
+  },
+  {
+    fault: "ORIGINAL_DST: a host that is used again meanwhile leaves with the rest",
+    file: "packages/discovery/src/Discovery.ts",
+    line: "if (each === undefined || !mayLeave(each)) continue",
+    becomes: "if (each === undefined) continue",
+    by: "packages/discovery/test/discovery.test.ts"
   }
 ]
 
