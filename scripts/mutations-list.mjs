@@ -12347,6 +12347,28 @@ const inDatabase = [
     line: "if (each === undefined || !mayLeave(each)) continue",
     becomes: "if (each === undefined) continue",
     by: "packages/discovery/test/discovery.test.ts"
+  },
+  {
+    fault: "client: what keysOf makes is taken for a list of texts",
+    file: "client/Decoding.ts",
+    line: "if (!isTexts(keys)) return",
+    becomes: "if (!isTexts(keys) && keys === 0) return",
+    by: "packages/core/test/client/Client.test.ts"
+  },
+  {
+    fault:
+      "client: what is given up before others are answered is asked for later with a version in which the server has sent it",
+    file: "client/ClientSubscription.ts",
+    line: 'return gaveUp ? "UntilSubscribed" : "Yes"',
+    becomes: 'return "Yes"',
+    by: "packages/core/test/client/traces.test.ts"
+  },
+  {
+    fault: "client: who took some of a version that was rejected quotes the one before on the next stream",
+    file: "client/ClientSubscription.ts",
+    line: "if (error !== undefined && isTaken) return",
+    becomes: "if (error !== undefined && isTaken && error.code < 0) return",
+    by: "packages/core/test/client/traces.test.ts"
   }
 ]
 
