@@ -150,13 +150,6 @@ export const own = (
 export const size = (self: ClientCache, typeUrl: string): number => typeOf(self, typeUrl).entries.size
 
 /**
- * Number of resources of a type that are held.
- *
- * @since 0.1.0
- */
-export const held = (self: ClientCache, typeUrl: string): number => typeOf(self, typeUrl).held
-
-/**
  * Whether the type has a wildcard watcher.
  *
  * @since 0.1.0

@@ -92,8 +92,6 @@ export type Input =
       readonly isRepeat: boolean
       /** Whether it has a resource that was not requested by name. */
       readonly isWild: boolean
-      /** Whether what is held has changed by it. */
-      readonly isTaken: boolean
     }
   /** The server is alive: it sent a response of an unknown type, or was silent because it had nothing to send. */
   | { readonly _tag: "Responsive" }

@@ -58,9 +58,8 @@ export interface ClientSubscription extends ResourceTimers {
    * - `UntilSubscribed`: it gave some up, and quotes it until it wants something that it does not have
    * - `No`: it lacks some, has fallen back from this server, or the wildcard is new
    * - `NotYet`: the wildcard is new, and the last response may have crossed its request, which servers ignore then
-   * - `InNack`: it took some of a version that it rejected, and quotes the one before only in the NACK
    */
-  readonly quoting: "Yes" | "UntilSubscribed" | "No" | "NotYet" | "InNack"
+  readonly quoting: "Yes" | "UntilSubscribed" | "No" | "NotYet"
   /** Names that are requested again and have not come since. A stream may end before the answer. */
   readonly refreshing: HashSet.HashSet<string>
 
@@ -112,8 +111,6 @@ export interface Judged {
   readonly isRepeat: boolean
   /** Whether it has a resource that was not requested by name: the wildcard brought it. */
   readonly isWild: boolean
-  /** Whether what is held has changed by it. */
-  readonly isTaken: boolean
 }
 
 /**
@@ -471,10 +468,8 @@ export const receive = (
 
 const quotingAfter = (
   { fresh, gaveUp, late, quoting }: ClientSubscription,
-  { error, isTaken, isWild }: Judged
+  { error, isWild }: Judged
 ): ClientSubscription["quoting"] => {
-  // ★ What is held is of no version then, and a server may go back to the one before.
-  if (error !== undefined && isTaken) return quoting === "No" || quoting === "NotYet" ? quoting : "InNack"
   // ★ The server may have made the response before it heard what was given up: then it counts that as sent.
   if (error !== undefined || quoting === "UntilSubscribed") return quoting
   // A wildcard that was not requested yet is not in the response.

@@ -72,8 +72,7 @@ const sendStateOfTheWorld = (
   const answer = self.answers[0]
   const fresh = Array.from(self.fresh)
   // ★ Some servers answer a first request with their version with nothing.
-  const isInNack = self.quoting === "InNack" && answer?.error !== undefined
-  const isLacking = self.quoting !== "Yes" && self.quoting !== "UntilSubscribed" && !isInNack
+  const isLacking = self.quoting === "No" || self.quoting === "NotYet"
   const isAskingAgain = !self.hasRequested && HashSet.size(self.refreshing) > 0
   if (isLegacy && self.hasRequested && answer === undefined && !fresh.some((name) => HashSet.has(self.dropped, name))) {
     const next = { ...self, changed: false, fresh: noNames, dropped: noNames }

@@ -175,7 +175,6 @@ const end = (
   { error, isRepeat }: Verdict,
   [cache, notices]: readonly [ClientCache.ClientCache, ReadonlyArray<ClientCache.Notice>]
 ): void => {
-  const held = ClientCache.held(draft.cache, typeUrl)
   draft.cache = cache
   draft.notify(notices)
   Fallback.serverAnswers(draft, key, notices)
@@ -185,8 +184,7 @@ const end = (
   // Asked for only where it matters: it may look at all names.
   const isWild =
     subscription.quoting === "No" && (validation.updated.some(isOther) || validation.unchanged.some(isOther))
-  const isTaken = validation.updated.length > 0 || ClientCache.held(cache, typeUrl) !== held
-  draft.drive(key, { _tag: "Received", typeUrl, nonce, version, error, isRepeat, isWild, isTaken })
+  draft.drive(key, { _tag: "Received", typeUrl, nonce, version, error, isRepeat, isWild })
   Fallback.resourcesCame(draft, key, typeUrl, validation)
 }
 
