@@ -12362,13 +12362,6 @@ const inDatabase = [
     line: 'return gaveUp ? "UntilSubscribed" : "Yes"',
     becomes: 'return "Yes"',
     by: "packages/core/test/client/traces.test.ts"
-  },
-  {
-    fault: "client: who took some of a version that was rejected quotes the one before on the next stream",
-    file: "client/ClientSubscription.ts",
-    line: "if (error !== undefined && isTaken) return",
-    becomes: "if (error !== undefined && isTaken && error.code < 0) return",
-    by: "packages/core/test/client/traces.test.ts"
   }
 ]
 
