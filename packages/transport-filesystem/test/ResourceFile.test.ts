@@ -380,6 +380,8 @@ describe("resources", () => {
       const json = {
         "@type": "type.googleapis.com/envoy.config.cluster.v3.Cluster",
         name: "a",
+        // It is read as Envoy does.
+        type: "strict_dns",
         metadata: { filter_metadata: { own } }
       }
       const [read] = yield* resources("a.json", JSON.stringify(json))
