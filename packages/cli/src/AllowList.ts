@@ -191,11 +191,15 @@ const quiet = "50 millis"
 
 const failed = (message: string): CommandFailure => new CommandFailure({ kind: "failed", message })
 
+/** Bytes of a file, for some ten thousand identities. It is read as YAML in one turn, which takes seconds for more. */
+const maxBytes = 1_000_000
+
 interface Read {
   readonly signature: string
   /** Whether nothing is in it at all: as in one that is about to be written. */
   readonly isBlank: boolean
-  readonly rules: ReadonlyArray<Rule>
+  /** A text says why there are none. */
+  readonly rules: ReadonlyArray<Rule> | string
 }
 
 const signatureOf = async (path: string): Promise<string> => {
@@ -206,10 +210,13 @@ const signatureOf = async (path: string): Promise<string> => {
 const read = async (path: string): Promise<Read> => {
   // Before it is read: a change meanwhile is seen the next time.
   const signature = await signatureOf(path)
+  const { size } = await stat(path)
+  if (size > maxBytes) {
+    const how = "let a star stand for many identities: spiffe://corp/edge/*"
+    return { signature, isBlank: false, rules: `it has ${size} bytes, the limit is ${maxBytes}; ${how}` }
+  }
   const text = await RegularFile.read(path)
-  const rules = await parseFile(text)
-  if (typeof rules === "string") throw new Error(rules)
-  return { signature, isBlank: text.trim() === "", rules }
+  return { signature, isBlank: text.trim() === "", rules: await parseFile(text) }
 }
 
 /**
@@ -224,24 +231,29 @@ export const make = (flags: ReadonlyArray<Rule>, file: string | undefined): Effe
     if (file === undefined) {
       return { allow: ({ identity }, group) => decide(flags, identity, group), revocations: Stream.empty }
     }
-    let current = yield* Effect.tryPromise({
-      try: () => read(file),
-      catch: (cause) => failed(`--allow-file ${file} cannot be used: ${Reason.of(cause)}`)
-    })
+    const unfit = (reason: string) => failed(`--allow-file ${file} cannot be used: ${reason}`)
+    const first = yield* Effect.tryPromise({ try: () => read(file), catch: (cause) => unfit(Reason.of(cause)) })
+    if (typeof first.rules === "string") return yield* unfit(first.rules)
+    let current = { signature: first.signature, rules: first.rules }
     let problem = ""
+    /** ★ Of what was read and is of no use: it is not read again for every stream, which takes long for a long list. */
+    let useless = ""
     const look = <A>(of: (path: string) => Promise<A>) => Effect.tryPromise({ try: () => of(file), catch: Reason.of })
     const refresh = Effect.gen(function* () {
       const signature = yield* look(signatureOf)
-      if (signature === current.signature) return false
+      if (signature === current.signature || signature === useless) return false
       yield* Effect.sleep(quiet)
       // ★ What is still written is looked at later: half of a file would throw out all that are in the other half.
       if ((yield* look(signatureOf)) !== signature) return false
       const next = yield* look(read)
       if ((yield* look(signatureOf)) !== signature) return false
-      if (next.isBlank && current.rules.length > 0) {
-        return yield* Effect.fail("it is empty; {} lets nobody read anything")
+      const isLost = next.isBlank && current.rules.length > 0
+      const rules = isLost ? "it is empty; {} lets nobody read anything" : next.rules
+      if (typeof rules === "string") {
+        useless = signature
+        return yield* Effect.fail(rules)
       }
-      current = next
+      current = { signature: next.signature, rules }
       return true
     }).pipe(
       Effect.flatMap((changed) => {

@@ -1,7 +1,7 @@
 import type { ServerTransport } from "@effect-xds/transport"
 import { Chunk, Effect, Either, Fiber, Logger, Option, TestClock, TestContext } from "effect"
 import { execFileSync } from "node:child_process"
-import { appendFileSync, writeFileSync } from "node:fs"
+import { appendFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { setImmediate } from "node:timers/promises"
 import { describe, expect, it } from "vitest"
@@ -93,6 +93,26 @@ describe("an allow list", () => {
     expect(message).toContain(`--allow-file ${pipe} cannot be used: ${pipe} is not a regular file`)
   })
 
+  it("is not read again for every stream while the file is of no use, and no longer than a list can be", async () => {
+    const file = join(temporaryDirectory(), "allow.yaml")
+    writeFileSync(file, "spiffe://corp/edge: edge\n")
+    const { allow } = await Effect.runPromise(AllowList.make([], file))
+    const ask = () => Effect.runPromise(Effect.either(allow(peer(["URI:spiffe://corp/edge"]), "edge")))
+    replaceFile(file, "spiffe://corp/edge: [\n")
+    await ask()
+    const isWaitedFor = await Effect.gen(function* () {
+      const asked = yield* Effect.fork(allow(peer(["URI:spiffe://corp/edge"]), "edge"))
+      const isOn = Effect.map(Fiber.poll(asked), Option.isNone)
+      while ((yield* isOn) && Chunk.isEmpty(yield* TestClock.sleeps())) yield* Effect.promise(() => setImmediate())
+      return yield* isOn
+    }).pipe(Effect.provide(TestContext.TestContext), Effect.runPromise)
+    expect(isWaitedFor).toBe(false)
+    expect(Either.isRight(await ask())).toBe(true)
+    replaceFile(file, "#".repeat(1_000_001))
+    const { message } = await Effect.runPromise(Effect.flip(AllowList.make([], file)))
+    expect(message).toContain("it has 1000001 bytes, the limit is 1000000")
+  })
+
   it("is read from a file again when that changes, and stays while the file is of no use", async () => {
     const file = join(temporaryDirectory(), "allow.yaml")
     writeFileSync(file, "spiffe://corp/edge: edge\n")
@@ -111,7 +131,11 @@ describe("an allow list", () => {
     expect([await may("edge"), await may("canary")]).toEqual([true, true])
     replaceFile(file, "spiffe://corp/edge: [\n")
     expect([await may("edge"), await may("canary")]).toEqual([true, true])
-    expect(lines.filter((line) => line.includes("its last good content stays in force"))).toHaveLength(1)
+    const told = () => lines.filter((line) => line.includes("its last good content stays in force"))
+    expect(told()).toHaveLength(1)
+    rmSync(file)
+    expect([await may("edge"), await may("canary")]).toEqual([true, true])
+    expect(told()).toHaveLength(2)
     replaceFile(file, "spiffe://corp/other: '*'\n")
     expect([await may("edge"), await may("canary")]).toEqual([false, false])
     const failure = await Effect.runPromise(Effect.flip(AllowList.make([], "/no/such/file")))
