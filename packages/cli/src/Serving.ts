@@ -389,6 +389,9 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
       return by !== undefined ? by(node) : isOneForAll ? LocalResources.rootGroup : node.cluster
     }
 
+    /** ★ Whether there are subdirectories is not known before the first group: who is given a name sooner keeps it, and has nothing. */
+    const isKnown = ({ groups }: Feed): boolean => by !== undefined || groups().size > 0
+
     let grpc = ""
     let rest: string | undefined
     const { host, listen, port, restListen, restPort } = config
@@ -407,10 +410,12 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
     const server = yield* XdsServer.make({
       maxResponseBytes: config.maxResponseBytes,
       group: (node, { peer }) => {
-        if (feed !== undefined && allowList === undefined) return nameOf(node, feed.groups())
-        return Effect.flatMap(Deferred.await(fed), ({ groups }) => {
-          const name = nameOf(node, groups())
-          return allowList === undefined ? Effect.succeed(name) : allowList.allow(peer, name)
+        if (feed !== undefined && allowList === undefined && isKnown(feed)) return nameOf(node, feed.groups())
+        return Effect.gen(function* () {
+          const feed = yield* Deferred.await(fed)
+          while (!isKnown(feed)) yield* Effect.sleep("100 millis")
+          const name = nameOf(node, feed.groups())
+          return allowList === undefined ? name : yield* allowList.allow(peer, name)
         })
       },
       ...(allowList !== undefined && {

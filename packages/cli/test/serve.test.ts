@@ -111,6 +111,18 @@ describe("serve", () => {
     expect(await fetchClusters(strict, one)).toBeUndefined()
   })
 
+  it("★ gives a client that came before the first subdirectory what is in it", { timeout: limit }, async () => {
+    const directory = directoryOf({})
+    const { get, grpc } = await serve(directory)
+    const client = effectXds("get", "--timeout", "60", "--node-cluster", "edge", grpc, "CDS")
+    await eventually(async () => {
+      expect((await get("/metrics")).body).toMatch(/^xds_transport_client_bytes\{kind="admitting"\} [1-9]/m)
+    })
+    mkdirSync(join(directory, "edge"))
+    writeFileSync(join(directory, "edge/a.yaml"), cluster("a"))
+    expect([await client.exit, client.stdout()]).toEqual([0, expect.stringContaining("CDS   a")])
+  })
+
   it("takes CRLF and byte order marks, and says what is wrong with empty files", { timeout: limit }, async () => {
     const directory = directoryOf({
       "edge/crlf.yaml": `${cluster("a")}---\n${cluster("b")}`.replaceAll("\n", "\r\n"),
