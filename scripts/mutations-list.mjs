@@ -7264,8 +7264,8 @@ const server = [
     fault: "layers: a new label of the base moves the cursors of its groups",
     file: "resource/LayeredGroup.ts",
     by: "packages/core/test/LayeredGroup.test.ts",
-    line: "Array.from(different).some(isChange) ? sharedLog(different, before, now) : noChange",
-    becomes: "sharedLog(different, before, now)"
+    line: "const log = (yield* isAnyNew(different, content)) ? yield* sharedLog(different, before, now) : noChange",
+    becomes: "const log = yield* sharedLog(different, before, now)"
   },
   {
     fault: "layers: a group's log tells what was in the base, not what its streams have",

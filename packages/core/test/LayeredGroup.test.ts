@@ -4,6 +4,7 @@ import type { Resource } from "@effect-xds/core/resource/Resource"
 import * as Difference from "@effect-xds/core/resource/Difference"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
+import * as Steps from "@effect-xds/core/Steps"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import { ResourceSpec } from "@effect-xds/testing"
 import { assert, describe, it } from "@effect/vitest"
@@ -244,4 +245,23 @@ describe("LayeredGroup", () => {
     assert.isUndefined(ResourceSet.find(set(base), "own"))
     assert.isDefined(ResourceSet.find(set(seen), "own"))
   })
+
+  for (const [what, change] of [
+    ["of all resources", { content: 1 }],
+    ["of all labels", { content: 0, version: "next" }]
+  ] as const) {
+    it(`a change ${what} of the base is found, compared and logged in steps`, () => {
+      const count = 4_096
+      const base = groupOf(...many(count))
+      const own = groupOf(cluster("own", 0))
+      const next = updated(base, {
+        upsert: many(count).map(({ name }) => cluster(name, change.content, change))
+      })
+      const work = LayeredGroup.layering(LayeredGroup.make(own, base), own, next)
+      let steps = 0
+      for (let step = work.next(); step.done !== true; step = work.next()) steps++
+      // Each name is looked at three times at least.
+      assert.isAtLeast(steps, (3 * count) / Steps.atOnce)
+    })
+  }
 })

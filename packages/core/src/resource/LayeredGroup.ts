@@ -153,13 +153,28 @@ const overlay = function* (layers: Layers): Steps.Steps<ResourceSet> {
   return Either.getOrThrow(made)
 }
 
-/** Names under which a set changed; `undefined` if they are unknown. */
-const changedNames = (before: ResourceSet, now: ResourceSet): ReadonlySet<string> | undefined => {
-  if (before.resources === now.resources) return new Set()
+/** Names under which a set changed, as a set of their own; `undefined` if they are unknown. */
+const changedNames = function* (before: ResourceSet, now: ResourceSet): Steps.Steps<Set<string> | undefined> {
+  const names = new Set<string>()
+  if (before.resources === now.resources) return names
+  let looked = 0
   // Only labels changed, of any resource.
-  if (before.cursor === now.cursor) return new Set(now.resources.keys())
+  if (before.cursor === now.cursor) {
+    for (const name of now.resources.keys()) {
+      names.add(name)
+      if (++looked % Steps.atOnce === 0) yield
+    }
+    return names
+  }
   const changes = ChangeLog.changesSince(now, before.cursor)
-  return changes && new Set(changes.flatMap((change) => Array.from(change.before.keys())))
+  if (changes === undefined) return undefined
+  for (const change of changes) {
+    for (const name of change.before.keys()) {
+      names.add(name)
+      if (++looked % Steps.atOnce === 0) yield
+    }
+  }
+  return names
 }
 
 /** Names under which another resource may be seen now; `undefined`: any. */
@@ -167,10 +182,9 @@ const affected = function* (
   before: Layers,
   now: Layers
 ): Steps.Steps<{ readonly names: ReadonlySet<string> | undefined }> {
-  const mine = changedNames(before.own, now.own)
-  const shared = changedNames(before.base, now.base)
-  if (mine === undefined || shared === undefined) return { names: undefined }
-  const names = new Set(shared)
+  const mine = yield* changedNames(before.own, now.own)
+  const names = mine && (yield* changedNames(before.base, now.base))
+  if (mine === undefined || names === undefined) return { names: undefined }
   let looked = 0
   for (const name of mine) {
     if (++looked % Steps.atOnce === 0) yield
@@ -224,20 +238,31 @@ const changing = function* (before: Seen, now: Layers): Steps.Steps<Pick<Seen, "
       if (!seen.resources.has(name)) compare(name)
     }
   }
-  // A new label alone is no change.
-  const isChange = ([name, old]: readonly [string, Resource | undefined]): boolean =>
-    old?.fingerprint !== ResourceSets.get(content, name)?.fingerprint
-  const log = Array.from(different).some(isChange) ? sharedLog(different, before, now) : noChange
+  const log = (yield* isAnyNew(different, content)) ? yield* sharedLog(different, before, now) : noChange
   return { seen: ResourceSets.withContentOf(seen, content, log, versionOf(now, content.digest), own), drift: 0 }
 }
 
 const noChange: Before = new Map()
 
+/** Whether any content is new: a new label alone is no change. */
+const isAnyNew = function* (different: Before, content: ResourceSet): Steps.Steps<boolean> {
+  let looked = 0
+  for (const [name, old] of different) {
+    if (++looked % Steps.atOnce === 0) yield
+    if (old?.fingerprint !== ResourceSets.get(content, name)?.fingerprint) return true
+  }
+  return false
+}
+
 /** The base's log entry if it is equal: a thousand groups over one base then keep one entry. */
-const sharedLog = (different: Before, before: Layers, now: Layers): Before => {
+const sharedLog = function* (different: Before, before: Layers, now: Layers): Steps.Steps<Before> {
   const changes = ChangeLog.changesSince(now.base, before.base.cursor)
   const shared = changes?.length === 1 ? changes[0]?.before : undefined
   if (shared?.size !== different.size) return different
-  for (const [name, resource] of different) if (!shared.has(name) || shared.get(name) !== resource) return different
+  let looked = 0
+  for (const [name, resource] of different) {
+    if (++looked % Steps.atOnce === 0) yield
+    if (!shared.has(name) || shared.get(name) !== resource) return different
+  }
   return shared
 }
