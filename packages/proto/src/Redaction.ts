@@ -88,6 +88,13 @@ const maxWord = 48
 const isNever = (): boolean => false
 
 /**
+ * The most bytes of secrets that {@link values} looks for; with more it is {@link strict}.
+ *
+ * @since 0.1.0
+ */
+export const maxSecretBytes = SecretSearch.maxSecretBytes
+
+/**
  * Leaves only what cannot well be a piece of a secret: words and small numbers outside of quotes, and names that are known.
  * For texts that may hold secrets which are not known.
  *

@@ -11,7 +11,7 @@ const minCut = 4
 const minInside = 4
 
 /** Bytes of secrets that a text is searched for; more would take too long. */
-const maxSecretBytes = 131_072
+export const maxSecretBytes = 131_072
 
 /** Other characters between two pieces of secrets that are taken for a part of them. */
 const maxGap = window - 1

@@ -27,9 +27,14 @@ const maxTexts = 32
 
 const none: Values = []
 
+/** More than a text can be searched for. */
+const tooMuch = "TooMuch"
+
 export class Secrets {
   // Keyed by a response or a set: both are shared by all clients and immutable.
-  private readonly found = new WeakMap<object, Values>()
+  private readonly found = new WeakMap<object, Values | typeof tooMuch>()
+  // Most resources of a set were in the one before, too: a change costs what it changes.
+  private readonly ofResources = new WeakMap<Resource, Values>()
   private readonly texts: Array<{ readonly text: string; readonly quoted: Quoted; readonly result: string }> = []
 
   /** The text without the sensitive values of the resources. */
@@ -55,14 +60,16 @@ export class Secrets {
     let room = maxResources
     const all = new Set<Uint8Array>()
     const add = (key: object, size: number, resources: () => ReadonlyArray<Resource>): void => {
+      if (room < 0) return
       let values = this.found.get(key)
       if (values === undefined) {
         room -= size
         if (room < 0) return
-        values = valuesOf(resources())
+        values = this.valuesOf(resources())
         this.found.set(key, values)
       }
-      for (const value of values) all.add(value)
+      if (values === tooMuch) room = -1
+      else for (const value of values) all.add(value)
     }
     for (const resources of sent) add(resources, resources.length, () => resources)
     for (const each of group?.sets.values() ?? []) {
@@ -70,14 +77,29 @@ export class Secrets {
     }
     return room < 0 ? Redaction.strict(text, isName) : Redaction.values(text, all, isName)
   }
-}
 
-const valuesOf = (resources: ReadonlyArray<Resource>): Values => {
-  const values: Array<Uint8Array> = []
-  for (const { typeUrl, value } of resources.flatMap(contentsOf)) {
-    for (const each of SensitiveFields.values(typeUrl, value)) values.push(each)
+  /** Looks no further than a text can be searched: of a group with thousands of keys it looks at a hundred. */
+  private valuesOf(resources: ReadonlyArray<Resource>): Values | typeof tooMuch {
+    const values: Array<Uint8Array> = []
+    let bytes = 0
+    for (const resource of resources) {
+      for (const value of this.ofResource(resource)) {
+        values.push(value)
+        bytes += value.byteLength
+      }
+      if (bytes > Redaction.maxSecretBytes) return tooMuch
+    }
+    return values.length === 0 ? none : values
   }
-  return values.length === 0 ? none : values
+
+  private ofResource(resource: Resource): Values {
+    const known = this.ofResources.get(resource)
+    if (known !== undefined) return known
+    const values = contentsOf(resource).flatMap(({ typeUrl, value }) => SensitiveFields.values(typeUrl, value))
+    const made = values.length === 0 ? none : values
+    this.ofResources.set(resource, made)
+    return made
+  }
 }
 
 const isCredential = /^(?:(?:proxy-)?authorization|cookie)$|auth|token|secret|key|password|credential/
