@@ -2,6 +2,7 @@ import { create, fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf"
 import { AdminServer } from "@effect-xds/admin"
 import { Request } from "@effect-xds/core"
 import { ResourceType, TypeRegistry } from "@effect-xds/proto"
+import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { Cluster_DiscoveryType, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ConfigSourceSchema } from "@effect-xds/proto/envoy/config/core/v3/config_source"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
@@ -333,6 +334,34 @@ describe("AdminServer", () => {
         for await (const part of dump) if (part.includes('"name"')) return
       })
       expect(turns).toBeGreaterThan(1)
+    })
+  )
+
+  it.effect("lets others run while it writes one large resource", () =>
+    Effect.gen(function* () {
+      const store = yield* SnapshotStore.makeMemory({ validate: "off" })
+      const lbEndpoints = Array.from({ length: 10_000 }, (_, at) => ({
+        hostIdentifier: {
+          case: "endpoint" as const,
+          value: {
+            address: {
+              address: {
+                case: "socketAddress" as const,
+                value: { address: "10.0.0.1", portSpecifier: { case: "portValue" as const, value: at + 1 } }
+              }
+            }
+          }
+        }
+      }))
+      const assignment = create(ClusterLoadAssignmentSchema, { clusterName: "c", endpoints: [{ lbEndpoints }] })
+      yield* store.set("edge", { endpoints: [assignment] })
+      const dump = ConfigDump.dump(store, { group: undefined, type: undefined, name: undefined })
+      let text = ""
+      const turns = yield* turnsOf(async () => {
+        for await (const part of dump) text += part
+      })
+      expect(text.split('"portValue":')).toHaveLength(10_001)
+      expect(turns).toBeGreaterThan(10)
     })
   )
 

@@ -43,14 +43,21 @@ export const isSensitive = (field: DescField): boolean => {
 const replacement = (scalar: ScalarType): string | Uint8Array | undefined =>
   scalar === ScalarType.STRING ? redacted : scalar === ScalarType.BYTES ? bytes : undefined
 
-const redactAny = async (message: ReflectMessage, hidden: boolean, depth: number): Promise<void> => {
+/**
+ * Asked between two elements of a list or map: a promise to wait for, if others are to have their turn.
+ *
+ * @since 0.1.0
+ */
+export type Pause = () => Promise<void> | undefined
+
+const redactAny = async (message: ReflectMessage, hidden: boolean, depth: number, pause: Pause): Promise<void> => {
   if (!isMessage(message.message, AnySchema)) return
   const { typeUrl, value } = message.message
   const schema = await TypeRegistry.load(typeUrl)
   // What is inside cannot be looked at, so nobody else may either.
   if (schema === undefined) throw new Error(`the type ${typeUrl} is not known`)
   const inner = MessageBytes.decode(schema, value)
-  await redactFields(reflect(schema, inner), hidden, depth + 1)
+  await redactFields(reflect(schema, inner), hidden, depth + 1, pause)
   message.message.value = toBinary(schema, inner)
 }
 
@@ -58,7 +65,8 @@ const redactField = async (
   message: ReflectMessage,
   field: DescField,
   hidden: boolean,
-  depth: number
+  depth: number,
+  pause: Pause
 ): Promise<void> => {
   switch (field.fieldKind) {
     case "scalar": {
@@ -73,7 +81,7 @@ const redactField = async (
       return
     case "message": {
       const inner = message.get(field)
-      await redactFields(inner, hidden, depth + 1)
+      await redactFields(inner, hidden, depth + 1, pause)
       // Wrappers and structs are given as copies.
       message.set(field, inner)
       return
@@ -86,7 +94,9 @@ const redactField = async (
       }
       for (const [index, item] of Array.from(list).entries()) {
         if (!isReflectMessage(item)) continue
-        await redactFields(item, hidden, depth + 1)
+        const wait = pause()
+        if (wait !== undefined) await wait
+        await redactFields(item, hidden, depth + 1, pause)
         list.set(index, item)
       }
       return
@@ -99,17 +109,19 @@ const redactField = async (
       }
       for (const [key, item] of Array.from(map)) {
         if (!isReflectMessage(item)) continue
-        await redactFields(item, hidden, depth + 1)
+        const wait = pause()
+        if (wait !== undefined) await wait
+        await redactFields(item, hidden, depth + 1, pause)
         map.set(key, item)
       }
     }
   }
 }
 
-const redactFields = async (message: ReflectMessage, hidden: boolean, depth: number): Promise<void> => {
+const redactFields = async (message: ReflectMessage, hidden: boolean, depth: number, pause: Pause): Promise<void> => {
   if (depth > maxDepth) throw new Error(`its messages are nested more than ${maxDepth} levels deep`)
   const self = message.message
-  if (isMessage(self, AnySchema)) return redactAny(message, hidden, depth)
+  if (isMessage(self, AnySchema)) return redactAny(message, hidden, depth, pause)
   if (isMessage(self, TypedStructSchema) || isMessage(self, OldTypedStructSchema)) {
     const { typeUrl, value } = self
     // Of no type nothing is known.
@@ -117,7 +129,7 @@ const redactFields = async (message: ReflectMessage, hidden: boolean, depth: num
     return
   }
   for (const field of message.fields) {
-    if (message.isSet(field)) await redactField(message, field, hidden || isSensitive(field), depth)
+    if (message.isSet(field)) await redactField(message, field, hidden || isSensitive(field), depth, pause)
   }
 }
 
@@ -126,5 +138,5 @@ const redactFields = async (message: ReflectMessage, hidden: boolean, depth: num
  *
  * @since 0.1.0
  */
-export const redact = (schema: DescMessage, message: Message): Promise<void> =>
-  redactFields(reflect(schema, message), false, 0)
+export const redact = (schema: DescMessage, message: Message, pause: Pause = () => undefined): Promise<void> =>
+  redactFields(reflect(schema, message), false, 0, pause)

@@ -5,8 +5,8 @@ import * as DynamicParameters from "@effect-xds/core/protocol/DynamicParameters"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import type * as Steps from "@effect-xds/core/Steps"
 import * as Reason from "@effect-xds/proto/Reason"
-import * as MessageBytes from "@effect-xds/proto/MessageBytes"
 import * as MessageRedaction from "@effect-xds/proto/MessageRedaction"
+import * as MessageSteps from "@effect-xds/proto/MessageSteps"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 import { Slices, type SnapshotStore } from "@effect-xds/server"
@@ -23,17 +23,41 @@ export interface Filter {
   readonly name: string | undefined
 }
 
+/** The result, while others run in between. */
+const inSlices = <A extends object>(work: Steps.Steps<A>): Promise<A> =>
+  Effect.runPromise(Slices.steps(EventLoop.process, work))
+
+/** Others have their turn. */
+const breathe = (): Promise<void> => new Promise((resolve) => EventLoop.process.later(resolve))
+
+/** Milliseconds of work in a turn. */
+const length = 2
+
+const pauses = (): MessageRedaction.Pause => {
+  const { elapsed } = EventLoop.process
+  let end = elapsed() + length
+  return () =>
+    elapsed() < end
+      ? undefined
+      : breathe().then(() => {
+          end = elapsed() + length
+        })
+}
+
 /** Canonical proto3 JSON; or the reason why a resource has none. */
 const contentOf = async ({ typeUrl, value }: Resource.Resource): Promise<unknown> => {
   try {
     const schema = await TypeRegistry.load(typeUrl)
     if (schema === undefined) throw new Error(`the type ${typeUrl} is not known`)
-    const message = MessageBytes.decode(schema, value)
-    await MessageRedaction.redact(schema, message)
-    return {
-      "@type": typeUrl,
-      ...Object(toJson(schema, message, { registry: await TypeRegistry.forMessage(schema, message) }))
-    }
+    const { message } = await inSlices(MessageSteps.decode(schema, value))
+    const isLarge = value.byteLength >= MessageSteps.least
+    await MessageRedaction.redact(schema, message, isLarge ? pauses() : undefined)
+    const registry = await TypeRegistry.forMessage(schema, message)
+    if (isLarge) await breathe()
+    const json = toJson(schema, message, { registry })
+    // What writes the text has a turn of its own.
+    if (isLarge) await breathe()
+    return { "@type": typeUrl, ...Object(json) }
   } catch (cause) {
     return { "@type": typeUrl, error: `cannot be shown: ${Reason.of(cause)}`, bytes: value.byteLength }
   }
@@ -64,10 +88,6 @@ const byName: Sorting.Order<Resource.Resource> = (one, other) => Sorting.byText(
 const sorting = function* (set: ResourceSet.ResourceSet) {
   return yield* Sorting.sorted(yield* ResourceSet.listing(set), byName)
 }
-
-/** The result, while others run in between. */
-const inSlices = <A extends object>(work: Steps.Steps<A>): Promise<A> =>
-  Effect.runPromise(Slices.steps(EventLoop.process, work))
 
 /**
  * The JSON in pieces, one resource at a time, so that a store of any size needs the memory of one resource. Each group
