@@ -413,7 +413,8 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
         if (feed !== undefined && allowList === undefined && isKnown(feed)) return nameOf(node, feed.groups())
         return Effect.gen(function* () {
           const feed = yield* Deferred.await(fed)
-          while (!isKnown(feed)) yield* Effect.sleep("100 millis")
+          // Thousands may wait, for at most the server's `groupTimeout`.
+          while (!isKnown(feed)) yield* Effect.sleep("500 millis")
           const name = nameOf(node, feed.groups())
           return allowList === undefined ? name : yield* allowList.allow(peer, name)
         })
