@@ -12362,6 +12362,62 @@ const inDatabase = [
     line: 'return gaveUp ? "UntilSubscribed" : "Yes"',
     becomes: 'return "Yes"',
     by: "packages/core/test/client/traces.test.ts"
+  },
+  {
+    fault: "cli: `diff` counts a type of which a server says nothing as empty",
+    file: "packages/cli/src/Comparing.ts",
+    line: "answered.delete(type)",
+    becomes: "void type",
+    by: "packages/cli/test/client.test.ts"
+  },
+  {
+    fault: "files for Envoys that others removed are not written again until they change",
+    file: "packages/transport-filesystem/src/ResponseDirectory.ts",
+    line: "if (isTouched && held.size > 0) yield* forgetMissing",
+    becomes: "if (isTouched && held.size < 0) yield* forgetMissing",
+    by: "packages/transport-filesystem/test/ResponseDirectory.test.ts"
+  },
+  {
+    fault: "cli: an allow list of no use is read again for every stream",
+    file: "packages/cli/src/AllowList.ts",
+    line: " || signature === useless",
+    becomes: "",
+    by: "packages/cli/test/AllowList.test.ts"
+  },
+  {
+    fault: "cli: who comes before there is a group is given one that is never there",
+    file: "packages/cli/src/Serving.ts",
+    line: "by !== undefined || groups().size > 0",
+    becomes: "by !== undefined || groups().size >= 0",
+    by: "packages/cli/test/serve.test.ts"
+  },
+  {
+    fault: "a duration of less than nothing, as text, is taken for one",
+    file: "packages/transport/src/BadOption.ts",
+    line: 'given.startsWith("-") ? -ofText(given.slice(1)) : ofText(given)',
+    becomes: "ofText(given)",
+    by: "packages/transport-connect/test/badOption.test.ts"
+  },
+  {
+    fault: "a NACK after a change looks into all secrets",
+    file: "packages/server/src/internal/Secrets.ts",
+    line: "    this.ofResources.set(resource, made)\n",
+    becomes: "",
+    by: "packages/server/test/quotedSecrets.test.ts"
+  },
+  {
+    fault: "a NACK looks into more secrets than can be looked for",
+    file: "packages/server/src/internal/Secrets.ts",
+    line: "if (bytes > Redaction.maxSecretBytes) return tooMuch",
+    becomes: "",
+    by: "packages/server/test/quotedSecrets.test.ts"
+  },
+  {
+    fault: "hosts on demand: a host that cannot be read keeps later calls waiting",
+    file: "packages/server/src/OnDemandHosts.ts",
+    line: "const change = Effect.suspend(() => {",
+    becomes: "const change = ((make) => make())(() => {",
+    by: "packages/server/test/onDemandHosts.test.ts"
   }
 ]
 
