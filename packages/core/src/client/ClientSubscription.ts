@@ -287,6 +287,8 @@ export const subscribe = (
 export const unsubscribe = (self: ClientSubscription, names: Iterable<string>): ClientSubscription => {
   let { gaveUp, refreshing, wildcard } = self
   let changed = false
+  // A legacy wildcard brings what no request has named: as long as it is there, no server counts such a name as given up.
+  const isNamed = !isSilent(self)
   const wanted = HashSet.beginMutation(self.names)
   const waiting = HashMap.beginMutation(self.waiting)
   const fresh = HashSet.beginMutation(self.fresh)
@@ -305,7 +307,7 @@ export const unsubscribe = (self: ClientSubscription, names: Iterable<string>): 
     if (HashSet.has(fresh, name)) HashSet.remove(fresh, name)
     else if (self.hasRequested) {
       HashSet.add(dropped, name)
-      gaveUp = true
+      gaveUp ||= isNamed || name === "*"
     }
     HashSet.remove(late, name)
     changed = true
