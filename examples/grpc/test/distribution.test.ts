@@ -16,12 +16,13 @@ import type { StringMatcherSchema } from "@effect-xds/proto/envoy/type/matcher/v
 import { Assignment, Cluster, Listener, RouteTable, type XdsConfig } from "@effect-xds/routing"
 import { SnapshotStore, XdsServer } from "@effect-xds/server"
 import * as Waiting from "@effect-xds/testing/Waiting"
-import { expect, layer } from "@effect/vitest"
+import { describe, expect } from "@effect/vitest"
 import { Context, Effect, Either, Exit, Layer, Logger, LogLevel, Scope } from "effect"
 import * as Asked from "../src/replacements/Asked.js"
 import * as Fleet from "../src/replacements/Fleet.js"
 import { greet } from "../src/replacements/Service.js"
 import * as Clients from "./Clients.js"
+import * as Shared from "./Shared.js"
 import { OurChannel } from "./OurChannel.js"
 
 const calls = Number(process.env.XDS_CALLS ?? 1_000)
@@ -317,8 +318,10 @@ const compareShares = (headers: Headers, backends: ReadonlyArray<string>) =>
     return mine
   })
 
-layer(live, { excludeTestServices: true, timeout: "4 minutes" })("calls of grpc-js, grpc-go and ours", (it) => {
-  it.effect(Clients.title("are divided by the weights of clusters"), () =>
+describe("calls of grpc-js, grpc-go and ours", () => {
+  const test = Shared.of(live)
+
+  test(Clients.title("are divided by the weights of clusters"), () =>
     Effect.gen(function* () {
       const mine = yield* compareShares(of("weights"), Object.keys(shares))
       const configured = new Map(Object.entries(shares).map(([name, share]) => [name, share * 10_000]))
@@ -326,7 +329,7 @@ layer(live, { excludeTestServices: true, timeout: "4 minutes" })("calls of grpc-
     })
   )
 
-  it.effect(Clients.title("are divided by the fraction of a route"), () =>
+  test(Clients.title("are divided by the fraction of a route"), () =>
     Effect.gen(function* () {
       const mine = yield* compareShares(of("fraction"), ["d", "e"])
       const configured = new Map([
@@ -337,7 +340,7 @@ layer(live, { excludeTestServices: true, timeout: "4 minutes" })("calls of grpc-
     })
   )
 
-  it.effect(Clients.title("match headers alike, but for the faults that are named"), () =>
+  test(Clients.title("match headers alike, but for the faults that are named"), () =>
     Effect.gen(function* () {
       const { clients, ours } = yield* World
       const all = Object.keys(matchers).flatMap((matcher) =>
@@ -366,7 +369,7 @@ layer(live, { excludeTestServices: true, timeout: "4 minutes" })("calls of grpc-
     })
   )
 
-  it.effect(Clients.title("go to the same endpoint of a ring by their hash"), () =>
+  test(Clients.title("go to the same endpoint of a ring by their hash"), () =>
     Effect.gen(function* () {
       const { clients, ours } = yield* World
       const keys = Array.from({ length: Math.ceil(calls / 4) }, (_, n) => of("ring", ["user", `key-${n}`]))
@@ -382,9 +385,9 @@ layer(live, { excludeTestServices: true, timeout: "4 minutes" })("calls of grpc-
     })
   )
 
-  it.effect(Clients.title("are divided by the ring if they have no hash"), () => compareShares(of("ring"), ring))
+  test(Clients.title("are divided by the ring if they have no hash"), () => compareShares(of("ring"), ring))
 
-  it.effect(Clients.title("fail over from a priority to the next one and come back"), () =>
+  test(Clients.title("fail over from a priority to the next one and come back"), () =>
     Effect.gen(function* () {
       const { addresses, at, clients, ours, publish } = yield* World
       const headers = of("failover")

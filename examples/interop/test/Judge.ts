@@ -1,6 +1,6 @@
 /** Drives clients through scenarios on one control plane with the same hosts, and compares what became of their calls. */
 import * as Waiting from "@effect-xds/testing/Waiting"
-import { expect, layer } from "@effect/vitest"
+import { describe, expect } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -12,6 +12,7 @@ import type { LoadBalancerAccumulatedStatsResponse, LoadBalancerStatsResponse, M
 import { nameOf } from "../src/Testing.js"
 import type { InteropClient } from "./Clients.js"
 import * as Clients from "./Clients.js"
+import * as Shared from "../../grpc/test/Shared.js"
 import type { ControlPlane } from "./ControlPlanes.js"
 import type { Counts } from "./Distribution.js"
 import * as Distribution from "./Distribution.js"
@@ -307,9 +308,10 @@ export const tests = (
     )
   ).pipe(Layer.provideMerge(Logger.minimumLogLevel(LogLevel.Warning)))
   const names = Object.keys(controlPlanes).join(" and ")
-  layer(live, { excludeTestServices: true, timeout: "4 minutes" })(`interop test clients on ${names}`, (it) => {
+  describe(`interop test clients on ${names}`, () => {
+    const test = Shared.of(live)
     for (const scenario of scenarios) {
-      it.effect(Clients.title(`${scenario.name}: ${scenario.title}`), () =>
+      test(Clients.title(`${scenario.name}: ${scenario.title}`), () =>
         Effect.flatMap(Worlds, (worlds) =>
           Effect.forEach(worlds, (world) => Effect.provideService(judge(scenario), World, world), {
             concurrency: "unbounded",
