@@ -2,13 +2,13 @@ import { create, fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf"
 import { AdminServer } from "@effect-xds/admin"
 import { Request } from "@effect-xds/core"
 import { ResourceType, TypeRegistry } from "@effect-xds/proto"
-import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { Cluster_DiscoveryType, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ConfigSourceSchema } from "@effect-xds/proto/envoy/config/core/v3/config_source"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { SecretSchema } from "@effect-xds/proto/envoy/extensions/transport_sockets/tls/v3/secret"
 import { Snapshot, SnapshotStore, XdsServer } from "@effect-xds/server"
 import { AutoYield, MemoryClient, MemoryTransport } from "@effect-xds/testing"
+import * as LargeAssignment from "@effect-xds/testing/input/LargeAssignment"
 import { until } from "@effect-xds/testing/Waiting"
 import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
 import { describe, expect, it } from "@effect/vitest"
@@ -340,21 +340,7 @@ describe("AdminServer", () => {
   it.effect("lets others run while it writes one large resource", () =>
     Effect.gen(function* () {
       const store = yield* SnapshotStore.makeMemory({ validate: "off" })
-      const lbEndpoints = Array.from({ length: 10_000 }, (_, at) => ({
-        hostIdentifier: {
-          case: "endpoint" as const,
-          value: {
-            address: {
-              address: {
-                case: "socketAddress" as const,
-                value: { address: "10.0.0.1", portSpecifier: { case: "portValue" as const, value: at + 1 } }
-              }
-            }
-          }
-        }
-      }))
-      const assignment = create(ClusterLoadAssignmentSchema, { clusterName: "c", endpoints: [{ lbEndpoints }] })
-      yield* store.set("edge", { endpoints: [assignment] })
+      yield* store.set("edge", { endpoints: [LargeAssignment.make(10_000)] })
       const dump = ConfigDump.dump(store, { group: undefined, type: undefined, name: undefined })
       let text = ""
       const turns = yield* turnsOf(async () => {

@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
+import type { Stats } from "node:fs"
 import { stat } from "node:fs/promises"
 import { CommandFailure } from "./CommandFailure.js"
 
@@ -202,21 +203,24 @@ interface Read {
   readonly rules: ReadonlyArray<Rule> | string
 }
 
-const signatureOf = async (path: string): Promise<string> => {
-  const { ctimeMs, ino, mtimeMs, size } = await stat(path)
-  return [ino, size, mtimeMs, ctimeMs].join(" ")
-}
+const signatureOf = async (path: string): Promise<string> => signature(await stat(path))
+
+const signature = ({ ctimeMs, ino, mtimeMs, size }: Stats): string => [ino, size, mtimeMs, ctimeMs].join(" ")
 
 const read = async (path: string): Promise<Read> => {
   // Before it is read: a change meanwhile is seen the next time.
-  const signature = await signatureOf(path)
-  const { size } = await stat(path)
+  const stats = await stat(path)
+  const { size } = stats
   if (size > maxBytes) {
     const how = "let a star stand for many identities: spiffe://corp/edge/*"
-    return { signature, isBlank: false, rules: `it has ${size} bytes, the limit is ${maxBytes}; ${how}` }
+    return {
+      signature: signature(stats),
+      isBlank: false,
+      rules: `it has ${size} bytes, the limit is ${maxBytes}; ${how}`
+    }
   }
   const text = await RegularFile.read(path)
-  return { signature, isBlank: text.trim() === "", rules: await parseFile(text) }
+  return { signature: signature(stats), isBlank: text.trim() === "", rules: await parseFile(text) }
 }
 
 /**

@@ -28,7 +28,7 @@ const inSlices = <A extends object>(work: Steps.Steps<A>): Promise<A> =>
   Effect.runPromise(Slices.steps(EventLoop.process, work))
 
 /** Others have their turn. */
-const breathe = (): Promise<void> => new Promise((resolve) => EventLoop.process.later(resolve))
+const breathe = (): Promise<void> => Effect.runPromise(Slices.breathe(EventLoop.process))
 
 /** Milliseconds of work in a turn. */
 const length = 2
