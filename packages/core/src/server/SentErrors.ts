@@ -9,6 +9,9 @@
  * ★ That a host is missing is an answer of its own (VHDS), which Envoy needs. A client does not accept one name in both, so the error
  * follows in the next response.
  *
+ * ★ A client remembers an error until it gets another one or the resource, also while full states lack it (LDS, CDS). So when the
+ * error is over, and no resource came, such a client is told NOT_FOUND: nothing else would take away what it kept.
+ *
  * @see https://github.com/cncf/xds/blob/main/proposals/TP3-xds-error-propagation.md "Protocol Behavior"
  * @since 0.1.0
  */
@@ -66,6 +69,25 @@ const isAway = ({ error }: Resource): boolean => error?.code === NOT_FOUND || er
 /** Whether it is an error with which a client keeps what it has. */
 const isKeepable = (resource: Resource | undefined): boolean => resource?.error !== undefined && !isAway(resource)
 
+/** Whether the client was told an error that is over, and no resource came: it has to be told that there is none. */
+const isOver = (
+  { options }: Draft,
+  { family }: Subscription,
+  set: ResourceSet.ResourceSet,
+  { error, name }: Resource
+): boolean =>
+  options.protocol === "StateOfTheWorld" &&
+  family === "full-state" &&
+  error?.code !== NOT_FOUND &&
+  ResourceSet.get(set, name) === undefined
+
+/** NOT_FOUND in the place of an error that is over. The same error may come again, and is told again. */
+const notFound = (told: Resource): Resource => ({
+  ...told,
+  fingerprint: "",
+  error: { code: NOT_FOUND, message: `${told.name} does not exist` }
+})
+
 interface Due {
   readonly errors: ReadonlyArray<Resource>
   readonly isAnyWaiting: boolean
@@ -89,6 +111,11 @@ const due = (
     if (isKnown && !requested.has(name)) continue
     if (errors.length === maxErrors || (isAway(resource) && isHeld(subscription, name))) isAnyWaiting = true
     else errors.push(resource)
+  }
+  for (const before of HashMap.values(told)) {
+    if (!isOver(self, subscription, set, before) || !isWanted(names, subscription, before.name)) continue
+    if (errors.length === maxErrors) isAnyWaiting = true
+    else errors.push(notFound(before))
   }
   return { errors, isAnyWaiting }
 }
@@ -116,8 +143,9 @@ export const owe = (self: Draft, group: ResourceGroup): boolean => {
     if (errors.length > 0) next.mustReply = true
     const kept = new NameTables.NameTableDraft(told?.kept ?? noneKept)
     const lost: Array<string> = []
-    const left = HashMap.filter(told?.errors ?? noErrors, (_, name) => {
-      return isWanted(names, subscription, name) && ResourceSet.get(set, name)?.error !== undefined
+    const left = HashMap.filter(told?.errors ?? noErrors, (before, name) => {
+      const isInForce = ResourceSet.get(set, name)?.error !== undefined
+      return isWanted(names, subscription, name) && (isInForce || isOver(self, subscription, set, before))
     })
     const seen = ResourceGroups.set(group, typeUrl)
     for (const [name, own] of told?.kept ?? noneKept) {
@@ -211,10 +239,10 @@ export const telling = function* (
   }
   const keptNow = held.end()
   // What is not to be kept any more is requested until it is answered, see `owe`.
-  const isOver = ([name, own]: readonly [string, string]): boolean =>
+  const isLost = ([name, own]: readonly [string, string]): boolean =>
     !isKeepable(ResourceSet.get(set, own)) && !after.requested.has(name)
   const left = new NameTables.NameTableDraft(keptNow)
-  for (const [name] of Array.from(keptNow).filter(isOver)) left.delete(name)
+  for (const [name] of Array.from(keptNow).filter(isLost)) left.delete(name)
   self.errors = new Map(self.errors).set(typeUrl, {
     ...told,
     errors: HashMap.union(HashMap.removeMany(told.errors, missing), HashMap.fromIterable(toldNow)),

@@ -5,12 +5,13 @@ import * as ClientView from "@effect-xds/core/resource/ClientView"
 import type { ResourceError } from "@effect-xds/core/resource/Resource"
 import type { ResourceGroup } from "@effect-xds/core/resource/ResourceGroup"
 import * as ResourceGroups from "@effect-xds/core/resource/ResourceGroup"
+import * as ResourceSets from "@effect-xds/core/resource/ResourceSet"
 import { FanOut } from "@effect-xds/core/server/FanOut"
 import type { GroupStream } from "@effect-xds/core/server/GroupStream"
 import type { Input, Output, ServerStream } from "@effect-xds/core/server/ServerStream"
 import * as StatusCode from "@effect-xds/core/protocol/StatusCode"
 import * as ServerStreams from "@effect-xds/core/server/ServerStream"
-import { shortNameOf } from "@effect-xds/proto/ResourceType"
+import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as Either from "effect/Either"
 import { toEnd } from "@effect-xds/core/Steps"
 import * as Invariants from "../invariants/Invariants.js"
@@ -246,7 +247,9 @@ export class ServerRun {
     // A response on its way makes a request stale, so a client that forgot at once might never get it again.
     const forget = !this.state.wire.some((send) => send.typeUrl === typeUrl)
     const [client, request] = ReferenceClients.ask(this.state.client, typeUrl, subscribe, unsubscribe, { forget })
-    this.state = { ...this.state, client }
+    const errors = new Map(this.state.errors)
+    for (const name of unsubscribe) errors.delete(`${typeUrl} ${name}`)
+    this.state = { ...this.state, client, errors }
     this.request(request)
   }
 
@@ -263,11 +266,16 @@ export class ServerRun {
     const held = this.state.client.interests.get(send.typeUrl)?.held
     for (const { error, name } of send.response.errors) {
       if (!isKeptWith(error) || held?.has(name) !== true || !send.response.removed.includes(name)) continue
-      this.problems.push(`${shortNameOf(send.typeUrl)} ${name}: it is taken away with the error ${error.code}`)
+      this.problems.push(
+        `${ResourceType.shortNameOf(send.typeUrl)} ${name}: it is taken away with the error ${error.code}`
+      )
     }
     const errors = new Map(this.state.errors)
     for (const { name } of send.response.resources) errors.delete(`${send.typeUrl} ${name}`)
-    for (const { error, name } of send.response.errors) errors.set(`${send.typeUrl} ${name}`, error)
+    const names = client.interests.get(send.typeUrl)?.names
+    for (const { error, name } of send.response.errors) {
+      if (names?.has(name) === true) errors.set(`${send.typeUrl} ${name}`, error)
+    }
     this.state = { ...this.state, client, wire, errors }
     this.request(request)
   }
@@ -326,7 +334,7 @@ export class ServerRun {
     this.goOn()
     this.comeToRest()
     const { client, group = ResourceGroups.empty, server, wire } = this.state
-    const problems = [...this.problems, ...this.broken(), ...this.untold()]
+    const problems = [...this.problems, ...this.broken(), ...this.untold(), ...this.unended()]
     if (wire.length > 0) problems.push("it never becomes quiet")
     const seen = withHeld(ClientView.of(group, server.parameters), group, client)
     const told = withTold(client, this.state.errors)
@@ -341,7 +349,24 @@ export class ServerRun {
     return ResourceGroups.all(group).flatMap(({ error, name, typeUrl }) => {
       if (error === undefined || client.interests.get(typeUrl)?.names.has(name) !== true) return []
       const told = errors.get(`${typeUrl} ${name}`)
-      return told?.code === error.code ? [] : [`${shortNameOf(typeUrl)} ${name}: error ${error.code} was not told`]
+      return told?.code === error.code
+        ? []
+        : [`${ResourceType.shortNameOf(typeUrl)} ${name}: error ${error.code} was not told`]
+    })
+  }
+
+  /** Errors that a client remembers of a full state, although they are over, and there is no resource. */
+  private unended(): ReadonlyArray<string> {
+    const { client, errors, group = ResourceGroups.empty, server } = this.state
+    if (server.options.protocol === "Incremental") return []
+    return Array.from(client.interests).flatMap(([typeUrl, { names }]) => {
+      if (ResourceType.byTypeUrl(typeUrl)?.family !== "full-state") return []
+      const set = ResourceGroups.set(group, typeUrl)
+      return Array.from(names).flatMap((name) => {
+        const { code = NOT_FOUND } = errors.get(`${typeUrl} ${name}`) ?? {}
+        if (code === NOT_FOUND || ResourceSets.get(set, name) !== undefined) return []
+        return [`${ResourceType.shortNameOf(typeUrl)} ${name}: error ${code} is over, which was not told`]
+      })
     })
   }
 
