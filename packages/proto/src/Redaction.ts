@@ -7,7 +7,10 @@
  *
  * @since 0.1.0
  */
+import { type Steps, toEnd } from "./internal/InSteps.js"
 import * as SecretSearch from "./internal/SecretSearch.js"
+
+export type { Steps } from "./internal/InSteps.js"
 
 /**
  * What stands for a secret.
@@ -149,7 +152,20 @@ export const values = (
   text: string,
   secrets: Iterable<Uint8Array>,
   isName: (text: string) => boolean = isNever
-): string => {
+): string => toEnd(valuesInSteps(text, secrets, isName))
+
+/**
+ * {@link values} in steps of some tenths of a millisecond, since to search for the most secrets takes some 0.2 s. Others may run
+ * at each yield.
+ *
+ * @since 0.1.0
+ */
+export const valuesInSteps = function* (
+  text: string,
+  secrets: Iterable<Uint8Array>,
+  isName: (text: string) => boolean = isNever
+): Steps<string> {
   const shown = patterns(kept(text))
-  return (SecretSearch.without(shown, secrets, redacted) ?? words(shown, isName)) + ending(text)
+  const found = yield* SecretSearch.without(shown, secrets, redacted)
+  return (found ?? words(shown, isName)) + ending(text)
 }

@@ -2,10 +2,16 @@
 import { create, toBinary } from "@bufbuild/protobuf"
 import * as Resource from "@effect-xds/core/resource/Resource"
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
+import * as Request from "@effect-xds/core/wire/Request"
 import { ResourceType } from "@effect-xds/proto"
+import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { SecretSchema } from "@effect-xds/proto/envoy/extensions/transport_sockets/tls/v3/secret"
+import { SnapshotStore, XdsServer } from "@effect-xds/server"
+import { MemoryClient, MemoryTransport } from "@effect-xds/testing"
+import { EventLoop } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
-import { Either } from "effect"
+import { Effect, Either, Fiber, Layer } from "effect"
 import { Secrets } from "../src/internal/Secrets.js"
 
 const { typeUrl } = ResourceType.Secret
@@ -32,7 +38,9 @@ describe("an error text that may quote secrets", () => {
     const { group, looked, secret } = groupOf(1_000, (index) => `key-number-${index}-`)
     const secrets = new Secrets()
     const said = (of: ResourceGroup.ResourceGroup) =>
-      secrets.redact("cannot read key-number-7- and not even the-new-key-of-it", { typeUrl, sent: [], group: of })
+      secrets
+        .redacted("cannot read key-number-7- and not even the-new-key-of-it", { typeUrl, sent: [], group: of })
+        .toEnd().text
     expect(said(group)).toBe("cannot read [redacted] and not even the-new-key-of-it")
     expect(looked.size).toBe(1_000)
     const changed = Either.getOrThrow(ResourceGroup.update(group, { upsert: [secret("s8", "the-new-key-of-it")] }))
@@ -45,9 +53,86 @@ describe("an error text that may quote secrets", () => {
     const { group, looked } = groupOf(5_000, (index) => `key-${index}-`.padEnd(1_700, "x"))
     const secrets = new Secrets()
     const quoted = { typeUrl, sent: [ResourceGroup.all(group)], group }
-    expect(secrets.redact("cannot read key-4999-xxxxx of it", quoted)).toBe("cannot read [redacted] of it")
+    expect(secrets.redacted("cannot read key-4999-xxxxx of it", quoted).toEnd().text).toBe(
+      "cannot read [redacted] of it"
+    )
     expect(looked.size).toBeLessThan(200)
-    expect(secrets.redact("cannot read key-4998-xxxxx of it", quoted)).toBe("cannot read [redacted] of it")
+    expect(secrets.redacted("cannot read key-4998-xxxxx of it", quoted).toEnd().text).toBe(
+      "cannot read [redacted] of it"
+    )
     expect(looked.size).toBeLessThan(200)
+  })
+
+  it.effect("★ among thousands of secrets: others have turns of the event loop, and requests behind it wait", () => {
+    let [milliseconds, laps] = [0, 0]
+    const { process } = EventLoop
+    // Every slice is over as soon as it began.
+    const loop: EventLoop.Service = {
+      ...process,
+      elapsed: () => (milliseconds += 100),
+      later: (work) => {
+        laps++
+        return process.later(work)
+      }
+    }
+    const turns = Effect.repeatN(
+      Effect.promise(() => new Promise(setImmediate)),
+      500
+    )
+    const request = (about: { readonly typeUrl: string } & Partial<Request.IncrementalRequest>) =>
+      Request.incremental({ node: toBinary(NodeSchema, create(NodeSchema, { cluster: "edge" })), ...about })
+    const subscription = request({ typeUrl, resourceNamesSubscribe: ["s7"] })
+    const clusters = request({ typeUrl: ResourceType.Cluster.typeUrl, resourceNamesSubscribe: ["*"] })
+    return Effect.gen(function* () {
+      const store = yield* SnapshotStore.SnapshotStore
+      const { status } = yield* XdsServer.XdsServer
+      const secrets = Array.from({ length: 2_000 }, (_, index) => {
+        const value = { specifier: { case: "inlineString" as const, value: `key-number-${index}-` } }
+        return create(SecretSchema, { name: `s${index}`, type: { case: "genericSecret", value: { secret: value } } })
+      })
+      const set = yield* Effect.fork(
+        store.set("edge", { secrets, clusters: [create(ClusterSchema, { name: "other" })] })
+      )
+      yield* turns
+      yield* Fiber.join(set)
+      const client = yield* MemoryClient.open()
+      client.send(subscription)
+      const first = yield* Effect.fork(client.receive)
+      yield* turns
+      const { nonce: responseNonce } = yield* Fiber.join(first)
+      const errorDetail = { code: 13, message: "cannot read key-number-7- of s7" }
+      laps = 0
+      client.send(request({ typeUrl, responseNonce, errorDetail }))
+      client.send(clusters)
+      const other = yield* MemoryClient.open()
+      other.send(clusters)
+      const answered = yield* Effect.fork(other.receive)
+      yield* Fiber.join(answered)
+      expect(client.unread()).toBe(0)
+      expect(laps).toBeLessThan(20)
+      yield* turns
+      expect(client.unread()).toBe(1)
+      // Of 2 000 secrets 16 are looked into at a time, and 64 are searched for.
+      expect(laps).toBeGreaterThan(150)
+      const told = yield* Effect.fork(status)
+      yield* turns
+      const errors = (yield* Fiber.join(told)).flatMap(({ types }) => types.map(({ nacked }) => nacked?.error.message))
+      expect(errors).toContain("cannot read [redacted] of s7")
+      // A stream that ends meanwhile leaves nothing behind.
+      client.send(request({ typeUrl, responseNonce: "", errorDetail: { code: 13, message: "another key-number-8-" } }))
+      client.end()
+      yield* turns
+      const left = yield* Effect.fork(status)
+      yield* turns
+      expect(yield* Fiber.join(left)).toHaveLength(1)
+    }).pipe(
+      Effect.provide(
+        XdsServer.layer({ group: ({ cluster }) => cluster }).pipe(
+          Layer.provideMerge(Layer.merge(SnapshotStore.layerMemory(), MemoryTransport.layer)),
+          Layer.provide(Layer.succeed(EventLoop.EventLoop, loop))
+        )
+      ),
+      Effect.provideService(EventLoop.EventLoop, loop)
+    )
   })
 })

@@ -16,6 +16,7 @@ import * as XdsServerMetrics from "../XdsServerMetrics.js"
 import * as Admission from "./Admission.js"
 import type { Environment, Group, Work } from "./Environment.js"
 import type * as GroupNames from "./GroupNames.js"
+import { ErrorTexts } from "./ErrorTexts.js"
 import { GroupSearch } from "./GroupSearch.js"
 import { ResponseWriter } from "./ResponseWriter.js"
 import * as Settings from "./Settings.js"
@@ -26,8 +27,14 @@ type Phase =
   | { readonly _tag: "Opening" }
   /** The group is being searched. */
   | { readonly _tag: "Admitting"; readonly search: GroupSearch }
-  | { readonly _tag: "Serving"; readonly group: Group; readonly stream: GroupStream<Work> }
+  | Serving
   | { readonly _tag: "Ended" }
+
+interface Serving {
+  readonly _tag: "Serving"
+  readonly group: Group
+  readonly stream: GroupStream<Work>
+}
 
 /** The name of the application's function. */
 const groupFunction = "the group function"
@@ -62,6 +69,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, StreamRe
   private phase: Phase = opening
   private node: Client.NodeIdentity | undefined
   private readonly writer: ResponseWriter
+  private readonly errors: ErrorTexts
   /** {@link run} is running. */
   private stepping = false
   /** The group is not set. */
@@ -86,6 +94,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, StreamRe
     this.giveUpAt = environment.now() + environment.settings.firstRequestTimeout
     this.span = environment.span(StreamSpan.attributesOf(accepted.method))
     this.writer = new ResponseWriter(environment, accepted, this)
+    this.errors = new ErrorTexts(environment.secrets)
     environment.deadline(this, this.giveUpAt)
   }
 
@@ -106,7 +115,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, StreamRe
         return this.refuse(Status.make("RESOURCE_EXHAUSTED", message))
       }
       case "Serving":
-        this.phase.stream.request(this.withoutSecrets(withoutNode(request)))
+        this.receive(this.phase, withoutNode(request))
         return this.run()
       case "Ended":
         return
@@ -125,7 +134,8 @@ export class Connection implements ServerTransport.StreamHandler, Work, StreamRe
 
   /** Whether the next {@link run} goes on with a long request, a long step or a long response. */
   get isLong(): boolean {
-    return this.phase._tag === "Serving" && (this.writer.isWriting || this.phase.stream.isLong())
+    if (this.phase._tag !== "Serving") return false
+    return this.errors.isSearching || this.writer.isWriting || this.phase.stream.isLong()
   }
 
   /** The deadline has come; {@link run} follows. */
@@ -301,7 +311,8 @@ export class Connection implements ServerTransport.StreamHandler, Work, StreamRe
     })
     if (entered === undefined) return
     const { group, own, stream } = entered
-    this.phase = { _tag: "Serving", group, stream }
+    const phase: Serving = { _tag: "Serving", group, stream }
+    this.phase = phase
     if (group.fanOut.size > own.maxStreams) {
       return this.refuse(tooManyStreams(name, own))
     }
@@ -310,23 +321,20 @@ export class Connection implements ServerTransport.StreamHandler, Work, StreamRe
     this.span?.attribute("xds.group", name)
     StreamReport.connected(this)
     stream.writable()
-    for (const request of requests) stream.request(this.withoutSecrets(request))
+    for (const request of requests) this.receive(phase, request)
     this.run()
   }
 
   // While it is served.
 
   /** Redacts first: an error text may quote sensitive fields of resources. */
-  private withoutSecrets(request: Request.Request): Request.Request {
-    const { errorDetail, typeUrl } = request
+  private receive({ group, stream }: Serving, request: Request.Request): void {
     const sent = this.writer.requested(request)
-    if (errorDetail === undefined) return request
-    const message = this.environment.secrets.redact(errorDetail.message, {
-      typeUrl,
-      sent,
-      group: this.phase._tag === "Serving" ? this.phase.group.fanOut.group : undefined
-    })
-    return { ...request, errorDetail: { code: errorDetail.code, message } }
+    const { errors } = this
+    // Most requests are ACKs.
+    if (request.errorDetail === undefined && !errors.isSearching) return stream.request(request)
+    errors.add(request, { typeUrl: request.typeUrl, sent, group: group.fanOut.group })
+    errors.pass(stream, this.environment)
   }
 
   /**
@@ -341,7 +349,8 @@ export class Connection implements ServerTransport.StreamHandler, Work, StreamRe
     const { stream } = this.phase
     this.stepping = true
     try {
-      if (this.writer.isWriting) this.written(this.writer.goOn())
+      if (this.errors.isSearching) this.errors.pass(stream, environment)
+      else if (this.writer.isWriting) this.written(this.writer.goOn())
       else this.feed(stream, now)
     } catch (cause) {
       // The reducer is total and transports do not throw. If one does, only this stream ends.
@@ -351,7 +360,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, StreamRe
     if (this.hasEnded()) return
     this.setWaiting(ServerStream.isWaiting(stream.state))
     environment.deadline(this, Math.min(stream.deadline(), this.giveUpAt))
-    const isBusy = this.writer.isWriting || stream.hasWork()
+    const isBusy = this.errors.isSearching || this.writer.isWriting || stream.hasWork()
     if (isBusy) environment.later(this)
     this.setBusy(isBusy)
   }
@@ -467,6 +476,7 @@ export class Connection implements ServerTransport.StreamHandler, Work, StreamRe
     if (phase._tag === "Serving") this.environment.leave(this, phase.group, phase.stream)
     else this.environment.leave(this, undefined, undefined)
     this.writer.stop()
+    this.errors.stop()
     this.environment.deadline(this, Number.POSITIVE_INFINITY)
     StreamReport.ended(this, client, reason, exit)
   }

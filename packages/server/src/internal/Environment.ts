@@ -1,7 +1,8 @@
 /** What the streams of a server use of it. */
 import type { FanOut } from "@effect-xds/core/server/FanOut"
-import type { GroupStream, Some } from "@effect-xds/core/server/GroupStream"
+import type { GroupStream } from "@effect-xds/core/server/GroupStream"
 import type { PhaseOptions } from "@effect-xds/core/server/StreamState"
+import type * as Steps from "@effect-xds/core/Steps"
 import type * as Response from "@effect-xds/core/wire/Response"
 import type { Node } from "@effect-xds/proto/envoy/config/core/v3/base"
 import type { ByteBudget } from "@effect-xds/transport-node/ByteBudget"
@@ -39,7 +40,7 @@ export interface Environment<in C> extends StreamReport.Report {
   readonly now: () => number
   readonly deadline: (connection: C, at: number) => void
   /** Runs some steps of the work; returns its result, or `undefined` if a turn ends before. */
-  readonly some: Some
+  readonly some: <A extends object>(work: Steps.Steps<A>) => A | undefined
   readonly bodies: Response.Bodies
   /** Runs the work again in a later turn. */
   readonly later: (work: Work) => void

@@ -5,6 +5,7 @@
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import { contentsOf, type Resource } from "@effect-xds/core/resource/Resource"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
+import * as Steps from "@effect-xds/core/Steps"
 import * as Redaction from "@effect-xds/proto/Redaction"
 import * as SensitiveFields from "@effect-xds/proto/SensitiveFields"
 
@@ -22,6 +23,9 @@ export interface Quoted {
 /** The most resources that are searched for one text; more would take too long. */
 const maxResources = 10_000
 
+/** Resources that are looked into in one step: some tenths of a millisecond. */
+const atOnce = 16
+
 /** The most texts that are cached: after a bad change a thousand clients send the same. */
 const maxTexts = 32
 
@@ -30,64 +34,79 @@ const none: Values = []
 /** More than a text can be searched for. */
 const tooMuch = "TooMuch"
 
+/** A text without the sensitive values that it quotes. */
+export interface Redacted {
+  readonly text: string
+}
+
+interface Search {
+  readonly text: string
+  readonly quoted: Quoted
+  readonly redacted: Steps.Once<Redacted>
+}
+
 export class Secrets {
   // Keyed by a response or a set: both are shared by all clients and immutable.
   private readonly found = new WeakMap<object, Values | typeof tooMuch>()
   // Most resources of a set were in the one before, too: a change costs what it changes.
   private readonly ofResources = new WeakMap<Resource, Values>()
-  private readonly texts: Array<{ readonly text: string; readonly quoted: Quoted; readonly result: string }> = []
+  private readonly searches: Array<Search> = []
 
-  /** The text without the sensitive values of the resources. */
-  redact(text: string, quoted: Quoted): string {
-    if (text === "") return text
-    const known = this.texts.find(
+  /** The text without the sensitive values of the resources: work that all who send the same text share. */
+  redacted(text: string, quoted: Quoted): Steps.Once<Redacted> {
+    const known = this.searches.find(
       (entry) =>
         entry.text === text &&
         entry.quoted.group === quoted.group &&
         entry.quoted.sent.length === quoted.sent.length &&
         entry.quoted.sent.every((resources, index) => resources === quoted.sent[index])
     )
-    if (known !== undefined) return known.result
-    const result = this.without(text, quoted)
-    if (this.texts.length >= maxTexts) this.texts.shift()
-    this.texts.push({ text, quoted, result })
-    return result
+    if (known !== undefined) return known.redacted
+    const redacted = new Steps.Once(() => this.without(text, quoted))
+    if (this.searches.length >= maxTexts) this.searches.shift()
+    this.searches.push({ text, quoted, redacted })
+    return redacted
   }
 
-  private without(text: string, { group, sent, typeUrl }: Quoted): string {
+  private *without(text: string, { group, sent, typeUrl }: Quoted): Steps.Steps<Redacted> {
     const set = group === undefined ? undefined : ResourceGroup.set(group, typeUrl)
     const isName = (name: string): boolean => set !== undefined && ResourceSet.find(set, name) !== undefined
+    const all = yield* this.ofAll(sent, group)
+    return {
+      text: all === tooMuch ? Redaction.strict(text, isName) : yield* Redaction.valuesInSteps(text, all, isName)
+    }
+  }
+
+  private *ofAll(sent: Quoted["sent"], group: Quoted["group"]): Steps.Steps<ReadonlySet<Uint8Array> | typeof tooMuch> {
     let room = maxResources
     const all = new Set<Uint8Array>()
-    const add = (key: object, size: number, resources: () => ReadonlyArray<Resource>): void => {
-      if (room < 0) return
+    const sets = Array.from(group?.sets.values() ?? []).filter((each) => SensitiveFields.canHold(each.typeUrl))
+    for (const key of [...sent, ...sets]) {
       let values = this.found.get(key)
       if (values === undefined) {
-        room -= size
-        if (room < 0) return
-        values = this.valuesOf(resources())
+        room -= "typeUrl" in key ? ResourceSet.size(key) : key.length
+        if (room < 0) return tooMuch
+        values = yield* this.valuesOf("typeUrl" in key ? yield* ResourceSet.listing(key) : key)
         this.found.set(key, values)
       }
-      if (values === tooMuch) room = -1
-      else for (const value of values) all.add(value)
+      if (values === tooMuch) return tooMuch
+      for (const value of values) all.add(value)
     }
-    for (const resources of sent) add(resources, resources.length, () => resources)
-    for (const each of group?.sets.values() ?? []) {
-      if (SensitiveFields.canHold(each.typeUrl)) add(each, ResourceSet.size(each), () => ResourceSet.all(each))
-    }
-    return room < 0 ? Redaction.strict(text, isName) : Redaction.values(text, all, isName)
+    return all
   }
 
   /** Looks no further than a text can be searched: of a group with thousands of keys it looks at a hundred. */
-  private valuesOf(resources: ReadonlyArray<Resource>): Values | typeof tooMuch {
+  private *valuesOf(resources: ReadonlyArray<Resource>): Steps.Steps<Values | typeof tooMuch> {
     const values: Array<Uint8Array> = []
     let bytes = 0
+    let count = 0
     for (const resource of resources) {
       for (const value of this.ofResource(resource)) {
         values.push(value)
         bytes += value.byteLength
       }
       if (bytes > Redaction.maxSecretBytes) return tooMuch
+      if (++count % atOnce === 0) yield
     }
     return values.length === 0 ? none : values
   }
