@@ -103,6 +103,7 @@ export const all: ReadonlyArray<GroupRule> = [
   both(envoy("retry-interval", "RetryBackOff.max_interval, A44", "The longest interval is no less than the first")),
   envoy("header-name", "HeaderValueOption", "Host and headers that begin with a colon are not added or removed"),
   envoy("header-format", "HeaderValueOption", "A percent sign begins a command, or is there twice"),
+  warning(envoy("header-command", "HeaderValueOption", "A command in a header is one of Envoy's")),
   envoy("direct-response-size", "max_direct_response_body_size_bytes", "The body of a direct response is not too long"),
   envoy("virtual-cluster", "VirtualCluster.headers", "A virtual cluster has headers"),
   envoy("connect-config", "UpgradeConfig.connect_config", "Only CONNECT has a connect_config"),
@@ -133,6 +134,11 @@ export const all: ReadonlyArray<GroupRule> = [
     "Statuses are 100 to 599, and begin before they end"
   ),
   envoy("alpn", "HttpProtocolOptions.auto_config", "ALPN needs a transport socket that has it"),
+  envoy(
+    "http3-cluster",
+    "HttpProtocolOptions.Http3ProtocolOptions",
+    "HTTP/3 is for clusters with a QUIC socket, and with a cache of protocols where it is negotiated"
+  ),
   envoy(
     "http2-settings",
     "Http2ProtocolOptions.custom_settings_parameters",

@@ -326,6 +326,25 @@ export const ofExpressions: ReadonlyArray<Mistake> = [
     )
   },
   {
+    title: "regex two groups of one name",
+    rules: [],
+    envoy: "accepts",
+    config: withRegex("(?P<n>a)[^](?P<n>](?P<n>b)\\Q(?P<n>\\E\\(?P<n>c")
+  },
+  {
+    title: "regex group of the name of a property",
+    rules: [],
+    envoy: "accepts",
+    config: withRegex("(?P<constructor>a)(?<__proto__>b)")
+  },
+  {
+    title: "regex group whose name is none",
+    rules: ["regular-expression"],
+    envoy: "refuses",
+    says: "invalid named capture group: (?P<a b>",
+    config: withRegex("(?P<n>a)(?P<a b>c)")
+  },
+  {
     title: "regex empty",
     rules: ["field"],
     envoy: "refuses",

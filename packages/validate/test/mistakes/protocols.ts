@@ -11,10 +11,11 @@ import {
   type Json,
   listenerFilter,
   router,
+  tcpProxy,
   upstreamTls,
   virtualHost
 } from "../Config.js"
-import { healthCheck, withCluster, withFilters, withHosts, withListener, withManager } from "./Groups.js"
+import { healthCheck, withCluster, withFilters, withHosts, withListener, withManager, withNetwork } from "./Groups.js"
 import type { Mistake } from "./Mistake.js"
 
 const refused = (
@@ -38,6 +39,31 @@ const matching = (...sockets: ReadonlyArray<Json | undefined>): Json => ({
     transport_socket
   }))
 })
+const socketIn = "envoy.extensions.transport_sockets"
+const around =
+  (name: string, type: string, changes: Json = {}) =>
+  (transport_socket: Json): Json => ({
+    name: `envoy.transport_sockets.${name}`,
+    typed_config: any(`${socketIn}.${name}.v3.${type}`, { transport_socket, ...changes })
+  })
+const inProxy = around("http_11_proxy", "Http11ProxyUpstreamTransport")
+const inProxyProtocol = around("proxy_protocol", "ProxyProtocolUpstreamTransport", { config: {} })
+const inTcpStats = around("tcp_stats", "Config")
+const inInternal = around("internal_upstream", "InternalUpstreamTransport")
+const startTls = {
+  name: "starttls",
+  typed_config: any(`${socketIn}.starttls.v3.UpstreamStartTlsConfig`, { tls_socket_config: { common_tls_context: {} } })
+}
+const alts = { name: "alts", typed_config: any(`${socketIn}.alts.v3.Alts`, { handshaker_service: "localhost:1" }) }
+const quicUpstream = (name = "envoy.transport_sockets.quic") => ({
+  name,
+  typed_config: any(`${socketIn}.quic.v3.QuicUpstreamTransport`, { upstream_tls_context: { common_tls_context: {} } })
+})
+const http3 = httpOptions({ explicit_http_config: { http3_protocol_options: {} } })
+const http3AsDownstream = httpOptions({ use_downstream_protocol_config: { http3_protocol_options: {} } })
+const negotiated = (changes: Json): Json => httpOptions({ auto_config: { http3_protocol_options: {}, ...changes } })
+const cached = { alternate_protocols_cache_options: { name: "c" } }
+const inStruct = any("google.protobuf.Struct", { value: { stat_prefix: "x" } })
 const automatic = (changes: Json): Config => withCluster({ ...httpOptions({ auto_config: {} }), ...changes })
 
 const grpcCheck = { health_checks: [healthCheck({ grpc_health_check: {} })] }
@@ -99,11 +125,42 @@ export const ofProtocols: ReadonlyArray<Mistake> = [
     ["alpn without a socket", automatic({})],
     ["alpn of a plain socket", automatic({ transport_socket: raw })],
     ["alpn of matches alone", automatic(matching(tls))],
-    ["alpn of a match that is plain", automatic({ transport_socket: tls, ...matching(tls, raw) })]
+    ["alpn of a match that is plain", automatic({ transport_socket: tls, ...matching(tls, raw) })],
+    ["alpn of StartTLS", automatic({ transport_socket: startTls })],
+    ["alpn of a match with StartTLS", automatic({ transport_socket: tls, ...matching(startTls) })],
+    ["alpn of ALTS", automatic({ transport_socket: alts })],
+    ["alpn of a plain socket in another", automatic({ transport_socket: inTcpStats(inProxyProtocol(raw)) })],
+    ["alpn of a plain socket in a proxy", automatic({ transport_socket: inProxy(raw) })],
+    ["alpn of a plain internal socket", automatic({ transport_socket: inInternal(raw) })]
   ]),
   ...taken([
     ["alpn of TLS", automatic({ transport_socket: tls })],
-    ["alpn of TLS and matches with TLS", automatic({ transport_socket: tls, ...matching(tls) })]
+    ["alpn of TLS and matches with TLS", automatic({ transport_socket: tls, ...matching(tls) })],
+    ["alpn of TLS in other sockets", automatic({ transport_socket: inTcpStats(inProxyProtocol(tls)) })],
+    ["alpn of TLS in a proxy", automatic({ transport_socket: inProxy(tls) })],
+    ["alpn of internal TLS", automatic({ transport_socket: inInternal(tls) })]
+  ]),
+  ...refused("http3-cluster", "HTTP3 requires a QuicUpstreamTransport transport socket: web", [
+    ["http3 over TLS", withCluster({ transport_socket: tls, ...http3 })],
+    ["http3 without a socket", withCluster(http3)],
+    ["http3 over TLS as downstream", withCluster({ transport_socket: tls, ...http3AsDownstream })],
+    ["http3 over TLS, negotiated", withCluster({ transport_socket: tls, ...negotiated(cached) })],
+    ["http3 over a socket of another name", withCluster({ transport_socket: quicUpstream("q"), ...http3 })],
+    ["http3 over QUIC in proxy protocol", withCluster({ transport_socket: inProxyProtocol(quicUpstream()), ...http3 })],
+    ["http3 over TLS in a proxy", withCluster({ transport_socket: inProxy(tls), ...http3 })],
+    ["http3 over QUIC in a match", withCluster({ transport_socket: tls, ...matching(quicUpstream()), ...http3 })]
+  ]),
+  ...refused("http3-cluster", "alternate protocols cache must be configured when HTTP/3 is enabled with auto_config", [
+    ["http3, negotiated, without a cache", withCluster({ transport_socket: quicUpstream(), ...negotiated({}) })]
+  ]),
+  ...taken([
+    ["http3 over QUIC", withCluster({ transport_socket: quicUpstream(), ...http3 })],
+    ["http3 over QUIC as downstream", withCluster({ transport_socket: quicUpstream(), ...http3AsDownstream })],
+    ["http3 over QUIC, negotiated", withCluster({ transport_socket: quicUpstream(), ...negotiated(cached) })],
+    ["http3 over QUIC in a proxy", withCluster({ transport_socket: inProxy(quicUpstream()), ...http3 })],
+    ["http3 over TLS of that name", withCluster({ transport_socket: { ...tls, name: quicUpstream().name }, ...http3 })],
+    ["http3 over TLS in a match", withCluster({ transport_socket: quicUpstream(), ...matching(tls), ...http3 })],
+    ["cache of protocols without http3", automatic({ transport_socket: tls, ...httpOptions({ auto_config: cached }) })]
   ]),
   ...refused("health-check-http2", "web cluster must support HTTP/2 for gRPC healthchecking", [
     ["health check grpc as downstream", asDownstream({})],
@@ -157,6 +214,39 @@ export const ofProtocols: ReadonlyArray<Mistake> = [
       "filter config in a filter config",
       filterConfig({ config: any("envoy.config.route.v3.FilterConfig", { disabled: true }) })
     ]
+  ]),
+  ...refused("extension-category", "with type URL: 'google.protobuf.Struct'", [
+    ["http filter in a Struct", withFilters({ name: "envoy.filters.http.buffer", typed_config: inStruct }, router)],
+    ["filter config of a route in a Struct", filterConfig({ config: inStruct })],
+    [
+      "network filter in a Struct",
+      withNetwork({ name: "envoy.filters.network.rbac", typed_config: inStruct }, tcpProxy())
+    ],
+    [
+      "listener filter in a Struct",
+      withListener({ listener_filters: [{ name: "envoy.filters.listener.tls_inspector", typed_config: inStruct }] })
+    ],
+    [
+      "access log in a Struct",
+      withListener({ access_log: [{ name: "envoy.access_loggers.stdout", typed_config: inStruct }] })
+    ],
+    [
+      "socket in a Struct",
+      withCluster({ transport_socket: { name: "envoy.transport_sockets.raw_buffer", typed_config: inStruct } })
+    ]
+  ]),
+  ...refused("extension-category", "with type URL: 'google.protobuf.Empty'", [
+    [
+      "http filter that is Empty",
+      withFilters({ name: "envoy.filters.http.cors", typed_config: any("google.protobuf.Empty") }, router)
+    ]
+  ]),
+  ...taken([
+    [
+      "optional http filter in a Struct",
+      withFilters({ name: "envoy.filters.http.buffer", is_optional: true, typed_config: inStruct }, router)
+    ],
+    ["optional filter config of a route in a Struct", filterConfig({ is_optional: true, config: inStruct })]
   ]),
   ...refused("typed-config", "t find a registered implementation for", [
     ["match without a socket", withCluster(matching(undefined))]

@@ -1,7 +1,21 @@
 /** Mistakes in routes. */
 import { any, cluster, route, virtualHost, routes, manager, rdsManager, chain, listener, type Json } from "../Config.js"
 import { withRoutes, withHosts, withRoute, toWeb, withMatch, weighted, scoped, plugin, inlineScopes } from "./Groups.js"
+import * as HeaderCommands from "../../src/internal/group/HeaderCommands.js"
 import type { Mistake } from "./Mistake.js"
+
+/** What stands behind the commands that are none without it. */
+const parameters: ReadonlyMap<string, string> = new Map([
+  ...["ENVIRONMENT", "QUERY_PARAM", "REQ", "REQUEST_HEADER", "RESP", "RESPONSE_HEADER", "RESPONSE_TRAILER", "TRAILER"]
+    .concat("FILTER_STATE", "PER_REQUEST_STATE", "STREAM_INFO_REQ", "UPSTREAM_FILTER_STATE")
+    .map((name) => [name, "(a)"] as const),
+  ...["CLUSTER_METADATA", "DYNAMIC_METADATA", "UPSTREAM_METADATA"].map((name) => [name, "(a:b)"] as const),
+  ["CEL", "(request.path)"],
+  ["COALESCE", '({"operators": ["PROTOCOL"]})'],
+  ["COMMON_DURATION", "(DS_RX_BEG:DS_RX_END:ms)"],
+  ["METADATA", "(ROUTE:a)"],
+  ["XFCC_VALUE", "(uri)"]
+])
 
 /** A mirror that is not there, a route that has one of its own, and one that has none. */
 const nowhere: Json = { request_mirror_policies: [{ cluster: "nope" }] }
@@ -314,11 +328,29 @@ export const ofRoutes: ReadonlyArray<Mistake> = [
   },
   {
     title: "format unknown",
-    rules: [],
+    rules: ["header-command"],
     envoy: "refuses",
     says: "Not supported field in StreamInfo: FOO",
-    differs: "commands may be an extension's",
+    differs: "another version, or an extension, may have it",
     config: withRoutes({ request_headers_to_add: [{ header: { key: "x", value: "%FOO%" } }] })
+  },
+  {
+    title: "format unknown behind a known one",
+    rules: ["header-command"],
+    envoy: "refuses",
+    says: "Not supported field in StreamInfo: REQUEST",
+    differs: "another version, or an extension, may have it",
+    config: withRoutes({ response_headers_to_add: [{ header: { key: "x", value: "%PROTOCOL% %REQUEST(a)%" } }] })
+  },
+  {
+    title: "format of every command",
+    rules: [],
+    envoy: "accepts",
+    config: withRoutes({
+      request_headers_to_add: Array.from(HeaderCommands.known, (name, index) => ({
+        header: { key: `x-${index}`, value: `%${name}${parameters.get(name) ?? ""}%` }
+      }))
+    })
   },
   {
     title: "format unterminated",

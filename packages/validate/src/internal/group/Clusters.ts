@@ -16,6 +16,7 @@ import * as Durations from "./Durations.js"
 import type { Segment, Site } from "./Facts.js"
 import * as ConfigSources from "./ConfigSources.js"
 import * as Reading from "./Reading.js"
+import * as Sockets from "./Sockets.js"
 
 export const clusterName = "envoy.config.cluster.v3.Cluster"
 
@@ -50,11 +51,8 @@ const ofCluster = (self: Cluster, site: Site): void => {
   }
 }
 
-const typeOf = (socket: TransportSocket | undefined): string =>
-  socket?.configType.case === "typedConfig" ? TypeRegistry.typeName(socket.configType.value.typeUrl) : ""
-
 const ofSocket = (site: Site, socket: TransportSocket | undefined, path: ReadonlyArray<Segment>): void => {
-  if (!typeOf(socket).endsWith(".tls.v3.DownstreamTlsContext")) return
+  if (!Sockets.typeOf(socket).endsWith(".tls.v3.DownstreamTlsContext")) return
   site.fault("extension-category", "must be an UpstreamTlsContext", [...path, "typed_config"])
 }
 
@@ -224,7 +222,8 @@ const isHttpOptions = ({ typeUrl }: { readonly typeUrl: string }): boolean =>
 
 const optionsName = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 
-const ofHttpOptions = ({ upstreamProtocolOptions: { case: kind, value } }: HttpProtocolOptions, site: Site): void => {
+const ofHttpOptions = (options: HttpProtocolOptions, site: Site): void => {
+  const { case: kind, value } = options.upstreamProtocolOptions
   const cluster = site.inside<Cluster>(clusterName)
   if (cluster === undefined) return
   if (cluster.healthChecks.some(({ healthChecker }) => healthChecker.case === "grpcHealthCheck")) {
@@ -238,13 +237,35 @@ const ofHttpOptions = ({ upstreamProtocolOptions: { case: kind, value } }: HttpP
   }
   // ★ What matches none of the matches has the socket of the cluster.
   const sockets = [cluster.transportSocket, ...cluster.transportSocketMatches.map((each) => each.transportSocket)]
-  if (kind === "autoConfig" && sockets.some(hasNoAlpn)) {
+  if (kind === "autoConfig" && sockets.some(Sockets.hasNoAlpn)) {
     site.fault("alpn", "must not be set: the cluster has a transport_socket without ALPN, or none", ["auto_config"])
+  }
+  ofHttp3(options, cluster, site)
+}
+
+/** ★ The sockets of matches are not asked for. */
+const ofHttp3 = (
+  { upstreamProtocolOptions: { case: kind, value } }: HttpProtocolOptions,
+  { transportSocket }: Cluster,
+  site: Site
+): void => {
+  if (kind === "autoConfig" && value.http3ProtocolOptions !== undefined) {
+    if (value.alternateProtocolsCacheOptions === undefined) {
+      const path = ["auto_config", "alternate_protocols_cache_options"]
+      site.fault("http3-cluster", "must be set: it says which servers speak HTTP/3", path)
+    }
+    if (Sockets.isNotQuic(transportSocket)) http3Fault(site, ["auto_config"])
+  } else if (kind === "useDownstreamProtocolConfig" && value.http3ProtocolOptions !== undefined) {
+    if (Sockets.isNotQuic(transportSocket)) http3Fault(site, ["use_downstream_protocol_config"])
+  } else if (kind === "explicitHttpConfig" && value.protocolConfig.case === "http3ProtocolOptions") {
+    if (Sockets.isNotQuic(transportSocket)) http3Fault(site, ["explicit_http_config"])
   }
 }
 
-const hasNoAlpn = (socket: TransportSocket | undefined): boolean =>
-  socket === undefined || typeOf(socket).endsWith(".raw_buffer.v3.RawBuffer")
+const http3Fault = (site: Site, path: ReadonlyArray<Segment>): void => {
+  const problem = "must not be set: the cluster has no transport_socket of the name envoy.transport_sockets.quic"
+  site.fault("http3-cluster", problem, [...path, "http3_protocol_options"])
+}
 
 /** Milliseconds. */
 const defaultEjectionTime = 30_000n

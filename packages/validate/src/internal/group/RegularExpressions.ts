@@ -85,6 +85,15 @@ const largeEscape = (regex: string): string | undefined => {
 /** The same text as Envoy's RE2 reads it: each byte of UTF-8 is a character. */
 const inBytes = (regex: string): string => Buffer.from(regex, "utf8").toString("latin1")
 
+/**
+ * The same text without the names of its groups, which say nothing here. ★ RE2 takes a name twice, and re2js does not, nor some
+ * that JavaScript's objects have. What is escaped or in a class is no group.
+ */
+const unnamed = (regex: string): string =>
+  regex.replace(/\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*|\(\?P?<\w+>/gs, (text) =>
+    text.startsWith("(") ? "(" : text
+  )
+
 const check = (regex: string, most: number, site: Site): void => {
   // Empty: the rules of the field tell it.
   if (regex === "") return
@@ -94,7 +103,7 @@ const check = (regex: string, most: number, site: Site): void => {
   const wrong = (reason: string): void =>
     site.fault("regular-expression", `must be an expression of RE2, is ${shownText(regex)}: ${reason}`, ["regex"])
   try {
-    const compiled: { readonly prog: unknown } = RE2JS.compile(inBytes(regex)).re2()
+    const compiled: { readonly prog: unknown } = RE2JS.compile(unnamed(inBytes(regex))).re2()
     const escape = largeEscape(regex)
     if (escape !== undefined) return wrong(`invalid escape sequence: ${escape}, more than a byte`)
     const size = leastSize(compiled.prog)

@@ -18,6 +18,7 @@ import * as AsciiText from "./AsciiText.js"
 import * as Durations from "./Durations.js"
 import { quoted, type Segment, type Site } from "./Facts.js"
 import * as Extensions from "./Extensions.js"
+import * as HeaderCommands from "./HeaderCommands.js"
 import * as HttpManagers from "./HttpManagers.js"
 import * as Reading from "./Reading.js"
 
@@ -52,9 +53,6 @@ interface Headers {
 
 const isFixed = (name: string): boolean => name.startsWith(":") || name.toLowerCase() === "host"
 
-/** A percent sign that begins no command: `%START_TIME(%s)%`, `%REQ(X):10%`; a real one is there twice. */
-const stray = (text: string): boolean => text.replace(/%%|%[A-Z0-9_]+(?:\(.*?\))?(?::\d+)?%/g, "").includes("%")
-
 const headers = (site: Site, self: Headers): void => {
   const added = (list: ReadonlyArray<HeaderValueOption>, field: string): void => {
     for (const [index, { header }] of list.entries()) {
@@ -63,8 +61,11 @@ const headers = (site: Site, self: Headers): void => {
       if (isFixed(header.key))
         site.fault("header-name", `must not be ${header.key}: it cannot be added`, [...path, "key"])
       // ★ The value may be a secret.
-      if (stray(header.value))
+      const mistake = HeaderCommands.mistakeIn(header.value)
+      if (mistake === "stray")
         site.fault("header-format", "has a % that begins no command; write %%", [...path, "value"])
+      else if (mistake === "unknown")
+        site.fault("header-command", "has a command that Envoy 1.40 does not know", [...path, "value"])
     }
   }
   const removed = (list: ReadonlyArray<string>, field: string): void => {
