@@ -7,12 +7,17 @@ import * as Reason from "@effect-xds/proto/Reason"
 import { Refusal } from "@effect-xds/server/Refusal"
 import type { ServerTransport } from "@effect-xds/transport"
 import * as RegularFile from "@effect-xds/transport-node/RegularFile"
+import * as TimeSlices from "@effect-xds/transport-node/TimeSlices"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as FiberId from "effect/FiberId"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { Stats } from "node:fs"
 import { stat } from "node:fs/promises"
+import type * as YamlModule from "yaml"
+import type { CST, Document } from "yaml"
 import { CommandFailure } from "./CommandFailure.js"
 
 /**
@@ -59,17 +64,6 @@ const isWellPlaced = (name: string): boolean => {
   return name.startsWith("DNS:*.") && name.length > "DNS:*.".length
 }
 
-const matches = (rule: string, name: string): boolean => {
-  if (rule.startsWith("URI:") && rule.endsWith("/*")) {
-    return name.startsWith(rule.slice(0, -1)) && name.length >= rule.length
-  }
-  if (rule.startsWith("DNS:*.")) {
-    const dot = name.indexOf(".")
-    return name.startsWith("DNS:") && dot > "DNS:".length && name.slice(dot) === rule.slice("DNS:*".length)
-  }
-  return rule === name
-}
-
 /**
  * A rule from its two sides; a text says what is wrong with it.
  *
@@ -98,6 +92,83 @@ export const parseFlag = (text: string): Rule | string => {
   return ruleOf(text.slice(0, at), text.slice(at + 1).split(","))
 }
 
+type Yaml = Pick<typeof YamlModule, "Composer" | "Lexer" | "Parser" | "isMap" | "isScalar">
+
+/** Words of a text, and entries of a map, that are read before others may run. */
+const [words, entries] = [1_000, 100]
+
+const notYaml = "it is not YAML"
+
+/**
+ * The document of a text, in parts if it is a block map: each with some of the entries. `undefined`: there are several. ★ The
+ * parser would compare each key with all before it, which takes seconds for ten thousand: who calls looks for those that are
+ * there twice.
+ */
+const partsOf = function* (text: string, yaml: Yaml): TimeSlices.Parts<Iterable<Document.Parsed> | undefined> {
+  const compose = (of: Iterable<CST.Token>) => new yaml.Composer({ uniqueKeys: false }).compose(of, true, text.length)
+  const parser = new yaml.Parser()
+  const tokens: Array<CST.Token> = []
+  const take = (of: Iterable<CST.Token>): void => {
+    for (const token of of) if (token.type !== "comment" && token.type !== "newline") tokens.push(token)
+  }
+  let count = 0
+  let hasAliases = false
+  for (const word of new yaml.Lexer().lex(text)) {
+    take(parser.next(word))
+    hasAliases ||= word.startsWith("*")
+    if (++count % words === 0) yield
+  }
+  take(parser.end())
+  const at = tokens.findIndex(({ type }) => type === "document")
+  if (tokens.findLastIndex(({ type }) => type === "document") !== at) return undefined
+  const document = tokens[at]
+  // What an alias stands for may be in another part.
+  if (hasAliases || document?.type !== "document" || document.value?.type !== "block-map") return compose(tokens)
+  const { value } = document
+  const partFrom = (from: number): ReadonlyArray<CST.Token> => {
+    const items = value.items.slice(from, from + entries)
+    const [first] = items
+    // How long a key is counts from there.
+    const offset = first?.start[0]?.offset ?? first?.key?.offset ?? value.offset
+    return tokens.with(at, { ...document, value: { ...value, offset, items } })
+  }
+  return (function* () {
+    for (let from = 0; from < value.items.length; from += entries) yield* compose(partFrom(from))
+  })()
+}
+
+const rulesOf = function* (text: string, yaml: Yaml): TimeSlices.Parts<ReadonlyArray<Rule> | string> {
+  const parts = yield* partsOf(text, yaml)
+  if (parts === undefined) return notYaml
+  const rules: Array<Rule> = []
+  const known = new Set<string>()
+  for (const part of parts) {
+    if (part.errors.length > 0) return notYaml
+    const value: unknown = part.toJS({ mapAsMap: true })
+    if (value === null) continue
+    if (!(value instanceof Map)) return "it is not a map of identities to groups"
+    if (yaml.isMap(part.contents)) {
+      for (const { key } of part.contents.items) {
+        if (!yaml.isScalar(key)) continue
+        const identity = String(key.value)
+        if (known.has(identity)) return `${JSON.stringify(identity)} is there twice`
+        known.add(identity)
+      }
+    }
+    for (const [key, groups] of value) {
+      const identity = String(key ?? "")
+      const list: ReadonlyArray<unknown> = Array.isArray(groups) ? groups : [groups]
+      const names = list.filter((group) => typeof group === "string")
+      if (names.length !== list.length) return `${JSON.stringify(identity)}: its groups are not all names`
+      const rule = ruleOf(identity, names)
+      if (typeof rule === "string") return rule
+      rules.push(rule)
+    }
+    yield
+  }
+  return rules
+}
+
 /**
  * A file: YAML, identity → group or list of groups.
  *
@@ -105,25 +176,13 @@ export const parseFlag = (text: string): Rule | string => {
  */
 export const parseFile = async (text: string): Promise<ReadonlyArray<Rule> | string> => {
   // Only who gives a file needs it.
-  const { parse } = await import("yaml")
-  let value: unknown
+  const yaml = await import("yaml")
   try {
-    value = parse(text, { logLevel: "error" })
+    return await TimeSlices.promise(new TimeSlices.TimeSlices(), rulesOf(text, yaml))
   } catch {
-    return "it is not YAML"
+    // Such as an alias of nothing.
+    return notYaml
   }
-  if (value === null || value === undefined) return []
-  if (typeof value !== "object" || Array.isArray(value)) return "it is not a map of identities to groups"
-  const rules: Array<Rule> = []
-  for (const [identity, groups] of Object.entries(value)) {
-    const list: ReadonlyArray<unknown> = Array.isArray(groups) ? groups : [groups]
-    const names = list.filter((group) => typeof group === "string")
-    if (names.length !== list.length) return `${JSON.stringify(identity)}: its groups are not all names`
-    const rule = ruleOf(identity, names)
-    if (typeof rule === "string") return rule
-    rules.push(rule)
-  }
-  return rules
 }
 
 /** What a certificate says of its owner, each with its kind. */
@@ -132,12 +191,46 @@ const namesOf = ({ commonName, subjectAltNames }: ServerTransport.Identity): Rea
   ...(commonName === undefined ? [] : [`CN:${commonName}`])
 ]
 
-const isAllowed = (rules: ReadonlyArray<Rule>, names: ReadonlyArray<string>, group: string): boolean =>
-  rules.some(
-    ({ groups, identity }) =>
-      (groups.includes("*") || groups.includes(group)) &&
-      (identity === "*" || names.some((name) => matches(identity, name)))
-  )
+/** The groups of each identity: a list may have ten thousand, and as many clients come at a time. */
+interface Rules {
+  readonly groups: ReadonlyMap<string, ReadonlySet<string>>
+  /** Characters. */
+  readonly longest: number
+}
+
+const indexOf = (rules: ReadonlyArray<Rule>): Rules => {
+  const index = new Map<string, Set<string>>()
+  let longest = 0
+  for (const { groups, identity } of rules) {
+    const all = index.get(identity) ?? new Set()
+    for (const group of groups) all.add(group)
+    index.set(identity, all)
+    longest = Math.max(longest, identity.length)
+  }
+  return { groups: index, longest }
+}
+
+/** The identities that stand for a name in rules. ★ Those longer than any rule are left out: a name may have 100 000 characters. */
+const identitiesOf = function* (name: string, longest: number): Generator<string> {
+  if (name.length <= longest) yield name
+  if (name.startsWith("URI:")) {
+    for (let at = name.indexOf("/"); at >= 0 && at + 2 <= longest; at = name.indexOf("/", at + 1)) {
+      if (at + 1 < name.length) yield `${name.slice(0, at + 1)}*`
+    }
+  }
+  const dot = name.startsWith("DNS:") ? name.indexOf(".") : -1
+  if (dot > "DNS:".length) yield `DNS:*${name.slice(dot)}`
+}
+
+const isAllowed = ({ groups, longest }: Rules, names: ReadonlyArray<string>, group: string): boolean => {
+  const has = (identity: string): boolean => {
+    const found = groups.get(identity)
+    return found !== undefined && (found.has("*") || found.has(group))
+  }
+  if (has("*")) return true
+  for (const name of names) for (const identity of identitiesOf(name, longest)) if (has(identity)) return true
+  return false
+}
 
 /** As a flag is written. */
 const shown = (name: string): string =>
@@ -145,7 +238,7 @@ const shown = (name: string): string =>
 
 /** Whether a client may read a group; else the refusal that says who it is and what to do. */
 const decide = (
-  rules: ReadonlyArray<Rule>,
+  rules: Rules,
   identity: ServerTransport.Identity | undefined,
   group: string
 ): Either.Either<string, Refusal> => {
@@ -192,7 +285,7 @@ const quiet = "50 millis"
 
 const failed = (message: string): CommandFailure => new CommandFailure({ kind: "failed", message })
 
-/** Bytes of a file, for some ten thousand identities. It is read as YAML in one turn, which takes seconds for more. */
+/** Bytes of a file, for some ten thousand identities. To read it as YAML takes half a second. */
 const maxBytes = 1_000_000
 
 interface Read {
@@ -233,48 +326,73 @@ const read = async (path: string): Promise<Read> => {
 export const make = (flags: ReadonlyArray<Rule>, file: string | undefined): Effect.Effect<AllowList, CommandFailure> =>
   Effect.gen(function* () {
     if (file === undefined) {
-      return { allow: ({ identity }, group) => decide(flags, identity, group), revocations: Stream.empty }
+      const rules = indexOf(flags)
+      return { allow: ({ identity }, group) => decide(rules, identity, group), revocations: Stream.empty }
     }
     const unfit = (reason: string) => failed(`--allow-file ${file} cannot be used: ${reason}`)
     const first = yield* Effect.tryPromise({ try: () => read(file), catch: (cause) => unfit(Reason.of(cause)) })
     if (typeof first.rules === "string") return yield* unfit(first.rules)
-    let current = { signature: first.signature, rules: first.rules }
+    const inForce = (signature: string, read: ReadonlyArray<Rule>) => ({
+      signature,
+      count: read.length,
+      rules: indexOf([...flags, ...read])
+    })
+    let current = inForce(first.signature, first.rules)
     let problem = ""
     /** ★ Of what was read and is of no use: it is not read again for every stream, which takes long for a long list. */
     let useless = ""
     const look = <A>(of: (path: string) => Promise<A>) => Effect.tryPromise({ try: () => of(file), catch: Reason.of })
-    const refresh = Effect.gen(function* () {
+    const isRead = (signature: string): boolean => signature === current.signature || signature === useless
+    let reading: Deferred.Deferred<void> | undefined
+    const update = Effect.gen(function* () {
       const signature = yield* look(signatureOf)
-      if (signature === current.signature || signature === useless) return false
+      if (isRead(signature)) return false
       yield* Effect.sleep(quiet)
       // ★ What is still written is looked at later: half of a file would throw out all that are in the other half.
       if ((yield* look(signatureOf)) !== signature) return false
       const next = yield* look(read)
       if ((yield* look(signatureOf)) !== signature) return false
-      const isLost = next.isBlank && current.rules.length > 0
+      const isLost = next.isBlank && current.count > 0
       const rules = isLost ? "it is empty; {} lets nobody read anything" : next.rules
       if (typeof rules === "string") {
         useless = signature
         return yield* Effect.fail(rules)
       }
-      current = { signature: next.signature, rules }
+      current = inForce(next.signature, rules)
       return true
-    }).pipe(
-      Effect.flatMap((changed) => {
+    })
+    const told = (reason: string): Effect.Effect<void> => {
+      // Said once: it is looked at for every stream.
+      if (reason === problem) return Effect.void
+      problem = reason
+      return Effect.logError(`--allow-file ${file} cannot be used, its last good content stays in force: ${reason}`)
+    }
+    const updateAndTell = Effect.matchEffect(update, {
+      onFailure: told,
+      onSuccess: (changed) => {
         if (!changed) return Effect.void
         problem = ""
-        return Effect.logInfo(`--allow-file ${file} changed and is in force: ${current.rules.length} identities`)
-      }),
-      Effect.catchAll((reason) => {
-        // Said once: it is looked at for every stream.
-        if (reason === problem) return Effect.void
-        problem = reason
-        return Effect.logError(`--allow-file ${file} cannot be used, its last good content stays in force: ${reason}`)
+        return Effect.logInfo(`--allow-file ${file} changed and is in force: ${current.count} identities`)
+      }
+    })
+    const readOnce = Effect.suspend(() => {
+      // ★ Once for all who ask meanwhile: thousands may, and a long list takes long.
+      if (reading !== undefined) return Deferred.await(reading)
+      const done = Deferred.unsafeMake<void>(FiberId.none)
+      reading = done
+      const end = Effect.suspend(() => {
+        reading = undefined
+        return Deferred.succeed(done, undefined)
       })
-    )
+      // The client that asked first may go away.
+      return Effect.uninterruptible(Effect.ensuring(updateAndTell, end))
+    })
+    const refresh = Effect.matchEffect(look(signatureOf), {
+      onFailure: told,
+      onSuccess: (signature) => (isRead(signature) ? Effect.void : readOnce)
+    })
     return {
-      allow: ({ identity }, group) =>
-        Effect.flatMap(refresh, () => decide([...flags, ...current.rules], identity, group)),
+      allow: ({ identity }, group) => Effect.flatMap(refresh, () => decide(current.rules, identity, group)),
       revocations: Stream.repeatEffectWithSchedule(refresh, Schedule.spaced(lookedAt)).pipe(
         Stream.map(() => current),
         Stream.changesWith((one, other) => one === other),
@@ -282,7 +400,7 @@ export const make = (flags: ReadonlyArray<Rule>, file: string | undefined): Effe
         Stream.map(
           () =>
             ({ identity }, group) =>
-              Either.getOrUndefined(Either.flip(decide([...flags, ...current.rules], identity, group)))
+              Either.getOrUndefined(Either.flip(decide(current.rules, identity, group)))
         )
       )
     }

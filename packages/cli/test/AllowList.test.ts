@@ -2,6 +2,7 @@ import type { ServerTransport } from "@effect-xds/transport"
 import { Chunk, Effect, Either, Fiber, Logger, Option, TestClock, TestContext } from "effect"
 import { execFileSync } from "node:child_process"
 import { appendFileSync, rmSync, writeFileSync } from "node:fs"
+import { stat } from "node:fs/promises"
 import { join } from "node:path"
 import { setImmediate } from "node:timers/promises"
 import { describe, expect, it } from "vitest"
@@ -84,6 +85,8 @@ describe("an allow list", () => {
     expect(await AllowList.parseFile("a: [")).toBe("it is not YAML")
     expect(await AllowList.parseFile("'CN:a': [17]")).toContain("not all names")
     expect(await AllowList.parseFile("")).toEqual([])
+    expect(await AllowList.parseFile("CN:a: edge\n---\nCN:b: edge\n")).toBe("it is not YAML")
+    expect(await AllowList.parseFile("CN:a: edge\nCN:b: edge\nCN:a: canary\n")).toBe('"CN:a" is there twice')
   })
 
   it("is no pipe, which nobody may ever write to", async () => {
@@ -91,6 +94,69 @@ describe("an allow list", () => {
     execFileSync("sh", ["-c", 'mkfifo "$0"', pipe])
     const { message } = await Effect.runPromise(Effect.flip(AllowList.make([], pipe)))
     expect(message).toContain(`--allow-file ${pipe} cannot be used: ${pipe} is not a regular file`)
+  })
+
+  const long = (count: number): string =>
+    Array.from({ length: count }, (_, index) => `spiffe://corp/ns/service-${index}: [edge]\n`).join("")
+
+  it("★ is read in parts if it is long: others have their turns meanwhile", async () => {
+    let turns = 0
+    let isRead = false
+    const others = async (): Promise<void> => {
+      for (; !isRead; turns++) await setImmediate()
+    }
+    const reading = AllowList.parseFile(`%YAML 1.2\n---\n# All of them.\n${long(5_000)}`)
+    void others()
+    const rules = await reading
+    isRead = true
+    expect(rules).toHaveLength(5_000)
+    expect(rules[4_999]).toEqual({ identity: "URI:spiffe://corp/ns/service-4999", groups: ["edge"] })
+    expect(turns).toBeGreaterThan(5)
+    // What is there twice may be in different parts, and so may an anchor and its alias.
+    const twice = `${long(500)}spiffe://corp/ns/service-7: canary\n`
+    expect(await AllowList.parseFile(twice)).toBe('"spiffe://corp/ns/service-7" is there twice')
+    const aliased = await AllowList.parseFile(`CN:a: &all [edge, canary]\n${long(500)}CN:b: *all\n`)
+    expect(aliased.at(-1)).toEqual({ identity: "CN:b", groups: ["edge", "canary"] })
+    expect(await AllowList.parseFile(`${long(500)}CN:a: [\n`)).toBe("it is not YAML")
+  })
+
+  it("★ is read once for all clients that come while it changes, and goes on if the first of them leaves", async () => {
+    const file = join(temporaryDirectory(), "allow.yaml")
+    writeFileSync(file, "spiffe://corp/edge: edge\n")
+    const { allow } = await Effect.runPromise(AllowList.make([], file))
+    replaceFile(file, "spiffe://corp/edge: [edge, canary]\n")
+    const one = Effect.either(allow(peer(["URI:spiffe://corp/edge"]), "canary"))
+    const [waits, answers] = await Effect.gen(function* () {
+      const first = yield* Effect.fork(one)
+      const isOn = Effect.map(Fiber.poll(first), Option.isNone)
+      while ((yield* isOn) && Chunk.isEmpty(yield* TestClock.sleeps())) yield* Effect.promise(() => setImmediate())
+      const others = yield* Effect.forEach(Array.from({ length: 20 }), () => Effect.fork(one))
+      while ((yield* Effect.forEach(others, (each) => each.status)).some(({ _tag }) => _tag !== "Suspended")) {
+        yield* Effect.promise(() => setImmediate())
+      }
+      yield* Effect.promise(() => stat(file))
+      yield* Effect.promise(() => setImmediate())
+      const waits = Chunk.size(yield* TestClock.sleeps())
+      yield* Fiber.interruptFork(first)
+      yield* TestClock.adjust("50 millis")
+      return [waits, yield* Effect.forEach(others, Fiber.join)] as const
+    }).pipe(Effect.provide(TestContext.TestContext), Effect.runPromise)
+    expect(waits).toBe(1)
+    expect(answers.every(Either.isRight)).toBe(true)
+  })
+
+  it("has as much work with a client whether it has one rule or ten thousand", async () => {
+    const flags = Array.from({ length: 20_000 }, (_, index) => `spiffe://corp/ns/service-${index}/*=edge`)
+    const { allow } = await Effect.runPromise(AllowList.make(rulesOf(...flags), undefined))
+    const url = `URI:spiffe://${"/".repeat(50_000)}`
+    const stranger = peer([url, ...Array.from({ length: 100 }, (_, index) => `URI:spiffe://corp/other/${index}/a`)])
+    const { user: before } = process.cpuUsage()
+    for (let count = 0; count < 100; count++) {
+      expect(Either.isLeft(await Effect.runPromise(Effect.either(allow(stranger, "edge"))))).toBe(true)
+    }
+    // With a look at each rule it is seconds, with each part of the long name a minute.
+    expect(process.cpuUsage().user - before).toBeLessThan(1_000_000)
+    expect(await Effect.runPromise(allow(peer(["URI:spiffe://corp/ns/service-19999/a"]), "edge"))).toBe("edge")
   })
 
   it("is not read again for every stream while the file is of no use, and no longer than a list can be", async () => {
