@@ -123,6 +123,24 @@ describe("scoped routes", () => {
       })
   )
 
+  it.scopedLive("★ a long response is told in several turns: requests wait for all of it, of later users, too", () =>
+    Effect.gen(function* () {
+      const { client } = yield* setup({
+        scopedRoutes: Array.from({ length: 5_000 }, (_, index) => scope(`${index}`, `tenant-${index}`, "one", true)),
+        routes: [routes("one", "*")]
+      })
+      for (let user = 0; user < 2; user++) {
+        const tenants = yield* client.scopedRoutes(fetched)
+        const outcomes = yield* Effect.forEach(
+          [0, 1_000, 2_000, 3_000, 4_000, 4_999],
+          (index) => outcome(tenants, `tenant-${index}`, "a.x"),
+          { concurrency: "unbounded" }
+        )
+        expect(outcomes).toEqual(outcomes.map(() => "one"))
+      }
+    })
+  )
+
   it.scopedLive("one deadline for the route configuration and the virtual host; no scopes at all are 404 at once", () =>
     Effect.gen(function* () {
       const { client, store } = yield* setup({ routes: [routes("late")] }, () => Effect.never)

@@ -69,9 +69,15 @@ const errorOf = ({ code, message }: Status.Status): ErrorDetail =>
     ? { code: Status.codes.UNAVAILABLE, message: "the server ended the stream" }
     : { code: Status.codes[code], message: message === "" ? `the server ended the stream with ${code}` : message }
 
+/** Work of the driver's own, in its turn among the inputs of the core. */
+interface Aside {
+  readonly _tag: "Aside"
+  readonly work: () => void
+}
+
 export class Driver {
   private state: FlowControl.FlowControl
-  private inputs: Array<FlowControl.Input> = []
+  private inputs: Array<FlowControl.Input | Aside> = []
   private stepping = false
   private closed = false
   /** By watcher id. */
@@ -164,11 +170,13 @@ export class Driver {
     })
   }
 
-  /** Calls a function, which must not throw, after each response of a type that was applied, and at once if one was. */
+  /** Calls a function, which must not throw, after each response of a type that was applied, when all its events were told; and once if there was one. */
   listenForAnswers(typeUrl: string, onAnswer: () => void): number {
     const id = ++this.lastWatcher
     this.onAnswers.set(id, { typeUrl, onAnswer })
-    if (this.answered.has(typeUrl)) onAnswer()
+    // ★ In its turn: who is told of much when a watch begins is told of it in several turns.
+    if (this.answered.has(typeUrl))
+      this.run({ _tag: "Aside", work: () => (this.onAnswers.has(id) ? onAnswer() : undefined) })
     return id
   }
 
@@ -215,7 +223,7 @@ export class Driver {
   }
 
   /** Steps the core until no inputs are left. Others wait in order while a long response is worked on. */
-  private run(first: FlowControl.Input): void {
+  private run(first: FlowControl.Input | Aside): void {
     if (this.closed) return
     this.inputs.push(first)
     if (this.stepping) return
@@ -251,7 +259,11 @@ export class Driver {
   }
 
   /** `false`: the rest is done in later turns, which then go on with the next input. */
-  private take(input: FlowControl.Input): boolean {
+  private take(input: FlowControl.Input | Aside): boolean {
+    if (input._tag === "Aside") {
+      input.work()
+      return true
+    }
     if (input._tag === "Response") {
       const large = LargeResources.decode(this.state.client, input)
       return large === undefined ? this.receive(input) : this.inSlices(large, (decoded) => this.receive(decoded))

@@ -31,6 +31,8 @@ export class ScopeDriver<S, R, A> {
   private readonly requests = new Map<number, OnOutcome<A>>()
   private readonly tables = new Map<string, Table<R, A>>()
   private readonly watchers: Array<number> = []
+  /** Whether it is told when a response was told in whole. */
+  private hearsAnswers = false
   /** Scopes that changed and are not passed on yet: those of one response together. */
   private changes = new Map<string, CoreScopedRoutes.Scope<R> | undefined>()
 
@@ -69,6 +71,7 @@ export class ScopeDriver<S, R, A> {
         this.watchers.push(watcher)
         // Responses of the type may be about other collections: one is answered when a member comes, or when there is none.
         if (name !== "*") return watcher
+        this.hearsAnswers = true
         const answers = this.driver.listenForAnswers(type.typeUrl, () => {
           this.flush()
           this.run({ _tag: "Answered" })
@@ -208,6 +211,7 @@ export class ScopeDriver<S, R, A> {
     const changes = Array.from(this.changes)
     this.changes = new Map()
     this.run({ _tag: "Scopes", changes })
-    this.run({ _tag: "Answered" })
+    // ★ A long response is told in several turns: its first scopes are not all there are, and the end of it says so.
+    if (!this.hearsAnswers) this.run({ _tag: "Answered" })
   }
 }
