@@ -2386,8 +2386,8 @@ const server = [
   {
     fault: "the hosts of an assignment are shared by the cluster's load",
     file: "packages/discovery/src/MemberSet.ts",
-    line: "overprovisioningFactor: assignment.overprovisioningFactor,",
-    becomes: "",
+    line: "weightedPriorityHealth } = assignment ?? cluster.load",
+    becomes: "weightedPriorityHealth } = cluster.load",
     by: "packages/discovery-node/test/clusterMembers.test.ts"
   },
   {
@@ -10545,8 +10545,8 @@ const server = [
   {
     fault: "an aggregate serves with the panic of a leaf while others are well",
     file: "packages/discovery-node/src/Members.ts",
-    line: "AggregateLeaves.isCalm(totals, at) ? members?.calm : members",
-    becomes: "members",
+    line: "total === 100 ? leaf?.calm : leaf",
+    becomes: "leaf",
     by: "packages/discovery-node/test/members.test.ts"
   },
   {
@@ -11574,8 +11574,8 @@ const server = [
   {
     fault: "an aggregate does not see that one of its leaves changed",
     file: "packages/routing/src/policy/Cds.ts",
-    line: "return { cluster, sessions, isCalm, parts: [config, ...leaves] }",
-    becomes: "return { cluster, sessions, isCalm, parts: [config] }",
+    line: "return { cluster, sessions, isCalm, loads, parts: [config, ...leaves] }",
+    becomes: "return { cluster, sessions, isCalm, loads, parts: [config] }",
     by: "packages/routing/test/channel.test.ts"
   },
   {

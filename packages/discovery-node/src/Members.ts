@@ -40,6 +40,19 @@ export interface Leaf {
 }
 
 /**
+ * A leaf of an aggregate that gets calls; of another cluster, itself.
+ *
+ * @since 0.1.0
+ */
+export interface Serving {
+  readonly cluster: string
+  /** How much of the calls it gets, in percent. */
+  readonly share: number
+  /** ★ As the aggregate reckons: what their priorities get is of all its calls, and they panic only where others cannot help. */
+  readonly members: Members
+}
+
+/**
  * The members of a cluster at one time.
  *
  * @since 0.1.0
@@ -49,6 +62,8 @@ export class Members {
   private made: Assignment.Assignment | undefined
   private counted: PriorityLoad.PriorityLoad | undefined
   private calmed: Members | undefined
+  private tallied: ReadonlyArray<PriorityLoad.Tally> | undefined
+  private shared: ReadonlyArray<Serving> | undefined
 
   constructor(
     readonly cluster: string,
@@ -60,8 +75,8 @@ export class Members {
     readonly set: MemberSet.MemberSet | undefined,
     /** Of an aggregate: the clusters whose hosts it has, the best first. */
     readonly leaves?: ReadonlyArray<Leaf> | undefined,
-    /** When they panic, in percent. Default: as the cluster says. */
-    readonly panicThreshold?: number | undefined
+    /** How calls are shared among priorities. Default: as their health and the cluster say. */
+    private readonly given?: PriorityLoad.PriorityLoad | undefined
   ) {}
 
   /** Who is there, in the order in which they came. */
@@ -72,10 +87,17 @@ export class Members {
   /** How calls are shared among priorities. */
   get load(): PriorityLoad.PriorityLoad {
     this.counted ??=
-      this.set === undefined
+      this.given ??
+      (this.set === undefined
         ? { loads: [], total: 0, failTrafficOnPanic: false }
-        : MemberSet.loadOf(this.set, this.panicThreshold)
+        : PriorityLoad.make(this.tallies, this.set.cluster.load))
     return this.counted
+  }
+
+  /** How many are well of the hosts of each priority. */
+  get tallies(): ReadonlyArray<PriorityLoad.Tally> {
+    this.tallied ??= this.set === undefined ? [] : MemberSet.talliesOf(this.set)
+    return this.tallied
   }
 
   get drops(): ReturnType<typeof MemberSet.dropsOf> {
@@ -90,29 +112,54 @@ export class Members {
 
   /** Whether a call finds a host. */
   get canServe(): boolean {
-    if (this.leaves !== undefined) return this.serving !== undefined
+    if (this.leaves !== undefined) return this.serving.length > 0
     return this.assignment.priorities.some((localities) => localities.length > 0)
   }
 
   /**
-   * Of an aggregate: the first leaf that can serve, ★ without panic where others can take its calls; of another cluster, itself.
-   * `undefined`: none can.
+   * Of an aggregate: the leaves that get calls, shared by how many of the hosts of all of them are well, as Envoy shares them; of
+   * another cluster, itself. Empty: nobody can serve.
    */
-  get serving(): Members | undefined {
-    if (this.leaves === undefined) return this.canServe ? this : undefined
-    const totals = this.leaves.map(({ members }) => members?.load.total ?? 0)
-    for (const [at, { members }] of this.leaves.entries()) {
-      const leaf = AggregateLeaves.isCalm(totals, at) ? members?.calm : members
-      if (leaf?.canServe === true) return leaf
-    }
-    return undefined
+  get serving(): ReadonlyArray<Serving> {
+    this.shared ??= this.share()
+    return this.shared
+  }
+
+  private share(): ReadonlyArray<Serving> {
+    const { cluster, leaves } = this
+    if (leaves === undefined) return this.canServe ? [{ cluster, share: 100, members: this }] : []
+    const { leaves: all, total } = AggregateLeaves.loadOf(
+      leaves.map(({ members }) => members?.tallies ?? []),
+      this.set?.cluster.load.panicThreshold
+    )
+    return leaves.flatMap(({ cluster, members: leaf }, at) => {
+      const own = total === 100 ? leaf?.calm : leaf
+      const shares = all[at] ?? []
+      const share = shares.reduce((sum, { degraded, healthy }) => sum + healthy + degraded, 0)
+      if (own === undefined || share === 0) return []
+      const loads = own.load.loads.map(({ isPanicking }, priority) => {
+        const { degraded = 0, healthy = 0 } = shares[priority] ?? {}
+        return { healthy, degraded, isPanicking }
+      })
+      const given = { ...own.load, loads }
+      const members = new Members(own.cluster, own.state, own.message, own.set, undefined, given)
+      return members.canServe ? [{ cluster, share, members }] : []
+    })
   }
 
   /** The same without panic: those who are well alone. */
   get calm(): Members {
-    this.calmed ??= this.load.loads.some(({ isPanicking }) => isPanicking)
-      ? new Members(this.cluster, this.state, this.message, this.set, this.leaves, 0)
-      : this
+    this.calmed ??=
+      this.set !== undefined && this.load.loads.some(({ isPanicking }) => isPanicking)
+        ? new Members(
+            this.cluster,
+            this.state,
+            this.message,
+            this.set,
+            this.leaves,
+            PriorityLoad.make(this.tallies, { ...this.set.cluster.load, panicThreshold: 0 })
+          )
+        : this
     return this.calmed
   }
 
@@ -143,7 +190,7 @@ export class Members {
     const { failTrafficOnPanic } = this.load
     const factor = this.set === undefined ? undefined : MemberSet.overprovisioningFactorOf(this.set)
     const groups = (["healthy", "degraded"] as const).flatMap((health) =>
-      this.priorities.map((priority) => {
+      this.priorities.map((priority, at) => {
         const { all, load } = priority
         const localities = load.isPanicking
           ? alike(failTrafficOnPanic ? [] : all, this.cluster)
@@ -151,7 +198,8 @@ export class Members {
             ? localitiesOf(priority, health, factor, this.cluster)
             : alike(priority[health], this.cluster)
         // Who is healthy and gets no calls now is told, too, for policies that do without shares.
-        return { share: load[health], localities, isTold: health === "healthy" && localities.length > 0 }
+        const isTold = health === "healthy" && localities.length > 0
+        return { share: load[health], localities, group: { priority: at, health }, isTold }
       })
     )
     const there = groups.filter(({ isTold, share }) => isTold || share > 0)
@@ -161,9 +209,14 @@ export class Members {
       shares: there.map(({ share }) => share),
       drops: this.drops
     }
-    const { total } = this.load
-    if (this.set === undefined || total === 100) return made
-    return { ...made, shortage: { total, calm: this.calm === this ? undefined : this.calm.assignment } }
+    if (this.set === undefined) return made
+    const health = {
+      tallies: this.tallies,
+      total: this.load.total,
+      groups: there.map(({ group }) => group),
+      calm: this.calm === this ? undefined : this.calm.assignment
+    }
+    return { ...made, health }
   }
 }
 

@@ -6,12 +6,19 @@
  * as long as it has to.
  */
 import * as Waiting from "@effect-xds/testing/Waiting"
-import { fromJson, type JsonObject } from "@bufbuild/protobuf"
+import { create, fromJson, type JsonObject } from "@bufbuild/protobuf"
+import { anyPack } from "@bufbuild/protobuf/wkt"
 import type * as ClusterMembers from "@effect-xds/discovery-node/ClusterMembers"
+import type { Members } from "@effect-xds/discovery-node/Members"
 import * as DropOverload from "@effect-xds/discovery/DropOverload"
 import * as Outlier from "@effect-xds/discovery/Outlier"
 import * as PriorityLoad from "@effect-xds/discovery/PriorityLoad"
-import { type Cluster, ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import {
+  type Cluster,
+  Cluster_CustomClusterTypeSchema,
+  ClusterSchema
+} from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import { ClusterConfigSchema } from "@effect-xds/proto/envoy/extensions/clusters/aggregate/v3/cluster"
 import * as XxHash64 from "@effect-xds/routing/XxHash64"
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
@@ -98,6 +105,16 @@ const assignmentOf = (
   })),
   ...(policy === undefined ? {} : { policy })
 })
+
+const aggregateOf = (name: string, clusters: ReadonlyArray<string>, commonLbConfig: JsonObject): Cluster => {
+  const message = fromJson(ClusterSchema, { name, connectTimeout: "10s", lbPolicy: "CLUSTER_PROVIDED", commonLbConfig })
+  const value = create(Cluster_CustomClusterTypeSchema, {
+    name: "envoy.clusters.aggregate",
+    typedConfig: anyPack(ClusterConfigSchema, create(ClusterConfigSchema, { clusters: [...clusters] }))
+  })
+  message.clusterDiscoveryType = { case: "clusterType", value }
+  return message
+}
 
 const inTurn = async <A, B>(
   all: ReadonlyArray<A>,
@@ -217,6 +234,93 @@ export const drawnLoad = async (
   const { envoy, ours } = await callsOf(stage, index, given, "RANDOM", calls)
   const about = Object.entries(tally(envoy)).map(([who, count]) => [who, count / 5] as const)
   return { ours: tally(ours), envoy: Object.fromEntries(about) }
+}
+
+/** An aggregate: its leaves, of which each has priorities, and what is said of their load. */
+export interface Aggregate {
+  readonly leaves: ReadonlyArray<ReadonlyArray<Counts>>
+  /** Of the aggregate, and of each of its leaves. */
+  readonly commonLbConfig?: JsonObject
+  readonly ofLeaves?: JsonObject
+  /** Of the assignments. */
+  readonly policy?: JsonObject
+  /** Of a hundred calls, by leaf, priority and health. */
+  readonly expected: Shares
+  /** What Envoy does instead. */
+  readonly envoy?: Shares
+}
+
+/** What leaves of an aggregate get of a hundred calls. */
+export const servedBy = ({ serving }: Members): Shares => {
+  const found = new Map<string, number>()
+  for (const { cluster, members } of serving) {
+    for (const [priority, { isPanicking, ...load }] of members.load.loads.entries()) {
+      for (const health of ["healthy", "degraded"] as const) {
+        const who = `${cluster.split("-")[1] ?? cluster} ${priority} ${isPanicking ? "all" : health}`
+        if (load[health] > 0) found.set(who, (found.get(who) ?? 0) + load[health])
+      }
+    }
+  }
+  return Object.fromEntries(found)
+}
+
+/** Of many calls to an aggregate, about so many of a hundred by Envoy. ★ It draws by itself, whatever the policies of leaves are. */
+export const aggregate = async (
+  stage: Stage,
+  index: number,
+  { commonLbConfig = {}, leaves, ofLeaves = {}, policy }: Aggregate
+): Promise<{ readonly ours: Shares; readonly envoy: Shares }> => {
+  const { hosts, scope, world } = stage
+  const name = `aggregate${index}`
+  const names = leaves.map((_, leaf) => `${name}-${leaf}`)
+  const endpoints = leaves.flatMap((priorities, leaf) =>
+    hostsOf(index, priorities).map((each) => ({
+      ...each,
+      leaf,
+      address: `127.28.${index * 4 + leaf}.${each.address.split(".").at(-1) ?? ""}`
+    }))
+  )
+  await world.update({
+    clusters: [
+      aggregateOf(name, names, { ...commonLbConfig, updateMergeWindow: "0s" }),
+      ...names.map((leaf) => eds(leaf, { lbPolicy: "RANDOM" }, ofLeaves))
+    ],
+    endpoints: names.map((leaf, at) =>
+      assignmentOf(
+        leaf,
+        hosts.port,
+        endpoints.filter((each) => each.leaf === at),
+        policy
+      )
+    )
+  })
+  const service = await Effect.runPromise(Scope.extend(world.of(name), scope))
+  const countOf = (leaf: number): number => endpoints.filter((each) => each.leaf === leaf).length
+  await until(`both have the hosts of ${name}`, async () => {
+    const theirs = await world.nextLook()
+    const { leaves: mine = [] } = Effect.runSync(service.current)
+    const isThere = names.every(
+      (leaf, at) => theirs.get(leaf)?.counts.total === countOf(at) && mine[at]?.members?.all.length === countOf(at)
+    )
+    return theirs.has(name) && isThere ? true : undefined
+  })
+  const calls = await inTurn(times(500), 10, () => world.envoy.call(name))
+  const got = calls.map(({ address }) => endpoints.find((each) => each.address === address))
+  const placeOf = (each: (typeof endpoints)[number]): string => `${each.leaf} ${each.priority}`
+  const panicking = new Set(
+    got.flatMap((each) => (each === undefined || !["UNHEALTHY", "DRAINING"].includes(each.health) ? [] : placeOf(each)))
+  )
+  const envoy = tally(
+    got.map((each) => {
+      if (each === undefined) return "none"
+      const place = placeOf(each)
+      return `${place} ${panicking.has(place) ? "all" : each.health.toLowerCase()}`
+    })
+  )
+  return {
+    ours: servedBy(Effect.runSync(service.current)),
+    envoy: Object.fromEntries(Object.entries(envoy).map(([who, count]) => [who, count / 5] as const))
+  }
 }
 
 /** 13: how many of so many calls are let pass. ★ Envoy takes one category alone, and draws by itself. */

@@ -110,6 +110,97 @@ export const drawnLoads: Readonly<Record<string, Traffic.Load>> = {
   "34, many": { priorities: [[5, 10, 2]], expected: { "0 healthy": 72, "0 degraded": 28 } }
 }
 
+const withoutPanic: JsonObject = { healthyPanicThreshold: { value: 0 } }
+const failingInPanic: JsonObject = { zoneAwareLbConfig: { failTrafficOnPanic: true } }
+
+/**
+ * Aggregates, about: shares are by the priorities of all leaves. ★ In Envoy each leaf panics by itself, and calls who is not well
+ * though others are; with us those who are well in it get its share.
+ */
+export const aggregates: Readonly<Record<string, Traffic.Aggregate>> = {
+  "enough are well in the first": { leaves: [[[8, 10]], [[10, 10]]], expected: { "0 0 healthy": 100 } },
+  "27": { leaves: [[[7, 10]], [[10, 10]]], expected: { "0 0 healthy": 98, "1 0 healthy": 2 } },
+  "28": { leaves: [[[5, 10]], [[10, 10]]], expected: { "0 0 healthy": 70, "1 0 healthy": 30 } },
+  "the first alone panics": {
+    leaves: [[[3, 10]], [[10, 10]]],
+    expected: { "0 0 healthy": 42, "1 0 healthy": 58 },
+    envoy: { "0 0 all": 42, "1 0 healthy": 58 }
+  },
+  "the first alone panics, and its calls fail then": {
+    leaves: [[[3, 10]], [[10, 10]]],
+    ofLeaves: failingInPanic,
+    expected: { "0 0 healthy": 42, "1 0 healthy": 58 },
+    envoy: { none: 42, "1 0 healthy": 58 }
+  },
+  "the first never panics": {
+    leaves: [[[3, 10]], [[10, 10]]],
+    ofLeaves: withoutPanic,
+    expected: { "0 0 healthy": 42, "1 0 healthy": 58 }
+  },
+  "nobody is well in the first": { leaves: [[[0, 10]], [[10, 10]]], expected: { "1 0 healthy": 100 } },
+  "29": { leaves: [[[2, 10]], [[2, 10]]], expected: { "0 0 all": 50, "1 0 all": 50 } },
+  "29, and the leaves never panic": {
+    leaves: [[[2, 10]], [[2, 10]]],
+    ofLeaves: withoutPanic,
+    expected: { "0 0 healthy": 50, "1 0 healthy": 50 }
+  },
+  "31": { leaves: [[[0, 10]], [[0, 5]]], expected: { "0 0 all": 67, "1 0 all": 33 } },
+  "31, and the aggregate never panics": {
+    leaves: [[[0, 10]], [[0, 5]]],
+    commonLbConfig: withoutPanic,
+    expected: { "0 0 all": 100 }
+  },
+  "31, and the leaves never panic": {
+    leaves: [[[0, 10]], [[0, 5]]],
+    ofLeaves: withoutPanic,
+    expected: {},
+    envoy: { none: 100 }
+  },
+  "35": {
+    leaves: [[[1, 6]], [[1, 6]], [[1, 6]]],
+    expected: { "0 0 all": 34, "1 0 all": 33, "2 0 all": 33 }
+  },
+  "degraded ones come after all healthy ones": {
+    leaves: [[[5, 10, 5]], [[5, 10]]],
+    expected: { "0 0 healthy": 70, "1 0 healthy": 30 }
+  },
+  "degraded ones of the first, then of the second": {
+    leaves: [[[2, 10, 3]], [[2, 10, 3]]],
+    expected: { "0 0 healthy": 28, "0 0 degraded": 42, "1 0 healthy": 28, "1 0 degraded": 2 }
+  },
+  "priorities within the first go before the second": {
+    leaves: [
+      [
+        [5, 10],
+        [5, 10]
+      ],
+      [[10, 10]]
+    ],
+    expected: { "0 0 healthy": 70, "0 1 healthy": 30 }
+  },
+  "priorities within both": {
+    leaves: [
+      [
+        [2, 10],
+        [1, 10]
+      ],
+      [
+        [5, 10],
+        [5, 5]
+      ]
+    ],
+    expected: { "0 0 healthy": 28, "0 1 healthy": 14, "1 0 healthy": 58 },
+    envoy: { "0 0 all": 28, "0 1 all": 14, "1 0 healthy": 58 }
+  },
+  "a leaf without endpoints is passed over": { leaves: [[[0, 0]], [[1, 4]]], expected: { "1 0 all": 100 } },
+  "33": { leaves: [[[3, 10, 0, 5]], [[10, 10]]], expected: { "0 0 healthy": 84, "1 0 healthy": 16 } },
+  "with another factor": {
+    leaves: [[[5, 10]], [[10, 10]]],
+    policy: { overprovisioningFactor: 100 },
+    expected: { "0 0 healthy": 50, "1 0 healthy": 50 }
+  }
+}
+
 /** With steps of their own: hosts of calls, and an ejection after another. */
 export const others = ["11", "44"] as const
 

@@ -290,7 +290,12 @@ describe("EDS", () => {
         { healthy: 50, degraded: 0, isPanicking: false },
         { healthy: 0, degraded: 50, isPanicking: false }
       ])
+      expect(members.assignment.health?.groups).toEqual([
+        { priority: 0, health: "healthy" },
+        { priority: 1, health: "degraded" }
+      ])
       expect(members.assignment).toEqual({
+        health: expect.anything(),
         name: "c",
         priorities: [
           [
@@ -940,7 +945,7 @@ describe("an aggregate", () => {
   ]
   const CDS = ResourceType.Cluster.typeUrl
 
-  test("has the hosts of its leaves, depth first; a missing one fails alone; the first that can serve serves", (world) =>
+  test("has the hosts of its leaves, depth first; a missing one fails alone; those who can serve serve", (world) =>
     Effect.gen(function* () {
       const cluster = yield* open("r")
       yield* world.respond(CDS, aggregate("r", "a", "s", "b"))
@@ -953,7 +958,8 @@ describe("an aggregate", () => {
         ["n", "Warming"],
         ["b", "Ready"]
       ])
-      expect([serving?.cluster, (yield* cluster.current).canServe]).toEqual(["b", true])
+      expect(serving.map(({ cluster: name, share }) => [name, share])).toEqual([["b", 100]])
+      expect((yield* cluster.current).canServe).toBe(true)
       // It names fewer: the others are watched no longer.
       yield* world.respond(CDS, aggregate("r", "b"), leaf("b", B))
       expect((yield* cluster.current).leaves?.map((each) => each.cluster)).toEqual(["b"])

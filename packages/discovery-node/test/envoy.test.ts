@@ -198,6 +198,31 @@ describe.skipIf(envoy._tag === "Missing" || !isLinux)(PeerProgram.title("cluster
   )
 
   it.scopedLive(
+    "aggregates share calls by who is well",
+    () =>
+      Effect.gen(function* () {
+        const vectors = Object.entries(TrafficVectors.aggregates)
+        const seen = yield* onStage((stage) =>
+          Promise.all(vectors.map(([, each], index) => Traffic.aggregate(stage, index, each)))
+        )
+        for (const [at, [title, { envoy: theirs, expected }]] of vectors.entries()) {
+          const { envoy = {}, ours } = seen[at] ?? {}
+          const wanted = theirs ?? expected
+          expect({ title, ours, who: Object.keys(envoy).sort() }).toEqual({
+            title,
+            ours: expected,
+            who: Object.keys(wanted).sort()
+          })
+          for (const [who, share] of Object.entries(wanted)) {
+            // Five standard deviations of five hundred draws.
+            expect(Math.abs((envoy[who] ?? 0) - share), `${title}: ${who}`).toBeLessThanOrEqual(11)
+          }
+        }
+      }),
+    600_000
+  )
+
+  it.scopedLive(
     "vectors of when names and hosts are asked for again",
     () =>
       Effect.gen(function* () {

@@ -16,6 +16,8 @@ import * as Tree from "@effect-xds/routing/Tree"
 import type { ClusterConfig } from "@effect-xds/routing/XdsConfig"
 import { describe, expect, it } from "@effect/vitest"
 import { Either } from "effect"
+import { type Aggregate, servedBy } from "./EnvoyTraffic.js"
+import { aggregates } from "./EnvoyTrafficVectors.js"
 
 interface Locality {
   readonly priority?: number
@@ -69,7 +71,7 @@ const membersOf = (
 }
 
 /** A picker of these members, or of those of an aggregate's leaves; all that is to be connected is. */
-const pickerOf = ({ assignment, cluster: name, leaves }: Members): Picker.Picker => {
+const pickerOf = ({ assignment, cluster: name, leaves, set }: Members, sessions: boolean): Picker.Picker => {
   const cluster = Either.getOrThrow(Routed.make(fromJson(ClusterSchema, clusterJson({ lbPolicy: "ROUND_ROBIN" }))))
   const leafOf = (given: RoutedAssignment | undefined) =>
     ({ _tag: "Leaf", cluster, assignment: given, note: "" }) as const
@@ -77,10 +79,15 @@ const pickerOf = ({ assignment, cluster: name, leaves }: Members): Picker.Picker
     leaves?.map((leaf) => [leaf.cluster, leafOf(leaf.members?.assignment)])
   )
   const names = Array.from(clusters.keys())
-  clusters.set(name, leaves === undefined ? leafOf(assignment) : { _tag: "Aggregate", cluster, leaves: names })
+  const panicThreshold = set?.cluster.load.panicThreshold
+  const aggregate = { ...cluster, discovery: { _tag: "Aggregate", clusters: names, panicThreshold } } as const
+  clusters.set(
+    name,
+    leaves === undefined ? leafOf(assignment) : { _tag: "Aggregate", cluster: aggregate, leaves: names }
+  )
   const context = { now: 0, draw: () => 0 }
   const queue: Array<Tree.Input> = [
-    { _tag: "Config", config: Cds.policy.with({ cluster: name, clusters }), endpoints: [] }
+    { _tag: "Config", config: Cds.policy.with({ cluster: name, clusters, sessions }), endpoints: [] }
   ]
   let tree = Tree.empty
   for (let input = queue.shift(); input !== undefined; input = queue.shift()) {
@@ -94,8 +101,8 @@ const pickerOf = ({ assignment, cluster: name, leaves }: Members): Picker.Picker
   return Tree.told(tree).picker
 }
 
-const picking = (members: Members): ((draw: (n: number) => number) => HostSet.Member | undefined) => {
-  const picker = pickerOf(members)
+const picking = (members: Members, sessions = false): ((draw: (n: number) => number) => HostSet.Member | undefined) => {
+  const picker = pickerOf(members, sessions)
   const counters = new CallCounters()
   const call = { path: "/s/m", headers: CallHeaders.empty, cluster: "c", hash: undefined }
   return (draw) => {
@@ -120,60 +127,69 @@ const localitiesOf = (priorities: ReadonlyArray<Priority>): ReadonlyArray<Locali
   }))
 
 describe("calls among the leaves of an aggregate", () => {
-  const leafOf = (name: string, at: number, priorities: ReadonlyArray<Priority>, more: JsonObject = {}) => {
-    const { message, set, state } = membersOf(localitiesOf(priorities), {}, more, at * 1_000)
+  const leafOf = (
+    name: string,
+    at: number,
+    priorities: ReadonlyArray<Priority>,
+    policy: JsonObject,
+    more: JsonObject
+  ) => {
+    const { message, set, state } = membersOf(localitiesOf(priorities), policy, more, at * 1_000)
     return { cluster: name, members: new Members(name, state, message, set) }
   }
-  const aggregateOf = (first: ReadonlyArray<Priority>, second: ReadonlyArray<Priority>, more: JsonObject = {}) =>
-    new Members("r", "Ready", "", undefined, [
-      leafOf("a", 0, first, more),
-      { cluster: "missing", members: undefined },
-      leafOf("b", 1, second)
+  const aggregateOf = ({ commonLbConfig = {}, leaves, ofLeaves = {}, policy = {} }: Aggregate) =>
+    new Members("r", "Ready", "", membersOf([], {}, { commonLbConfig }).set, [
+      ...leaves.map((each, at) => leafOf(`r-${at}`, at, each, policy, { commonLbConfig: ofLeaves })),
+      { cluster: "missing", members: undefined }
     ])
-  /** The leaf that serves, how many hosts it uses, and where calls go: how many hosts, and whether any of them fails. */
-  const seen = (members: Members) => {
-    const { serving } = members
+  /** Of a hundred calls, by leaf, priority and health: calls at even distances of both draws, of the leaf and within it. */
+  const called = (members: Members, expected: Aggregate["expected"]): Aggregate["expected"] => {
     const pick = picking(members)
-    const called = new Set(Array.from({ length: 1_000 }, (_, call) => pick(() => call / 1_000)))
-    const addresses = Array.from(called, (member) => member?.host.address ?? "")
-    const leaf = members.leaves?.filter((each) =>
-      each.members?.all.some(({ host }) => addresses.includes(host.address))
-    )
-    return [
-      serving?.cluster,
-      serving?.assignment.priorities.flat().flatMap(({ endpoints }) => endpoints).length,
-      leaf?.map((each) => each.cluster).join(),
-      called.size
-    ]
+    const found = new Map<string, number>()
+    const many = 60
+    for (let call = 0; call < many * many; call++) {
+      const member = pick((n) => ((n === 0 ? call % many : Math.floor(call / many)) + 0.5) / many)
+      const leaf = members.leaves?.findIndex((each) => member !== undefined && each.members?.all.includes(member))
+      const place = `${leaf} ${member?.host.priority}`
+      const health = HealthFlags.healthOf(member?.flags ?? HealthFlags.none)
+      const who = member === undefined ? "none" : `${place} ${`${place} all` in expected ? "all" : health}`
+      found.set(who, (found.get(who) ?? 0) + 100 / many ** 2)
+    }
+    return Object.fromEntries(found)
   }
 
-  it("★ the next one, where nobody is well in the first, however much that one would panic", () => {
-    expect(seen(aggregateOf([[0, 4]], [[3, 3]]))).toEqual(["b", 3, "b", 3])
-    expect(
-      seen(
-        aggregateOf(
-          [
-            [0, 4],
-            [0, 4]
-          ],
-          [[1, 4]]
-        )
-      )
-    ).toEqual(["b", 4, "b", 4])
-    expect(seen(aggregateOf([[0, 4]], [[0, 3, 3]]))).toEqual(["b", 3, "b", 3])
+  it.each(Object.entries(aggregates))("%s: whom the aggregate says, and calls go there", (_, each) => {
+    const members = aggregateOf(each)
+    expect(servedBy(members)).toEqual(each.expected)
+    expect(members.canServe).toBe(Object.keys(each.expected).length > 0)
+    const seen = called(members, each.expected)
+    expect(Object.keys(seen).sort()).toEqual(members.canServe ? Object.keys(each.expected).sort() : ["none"])
+    for (const [who, share] of Object.entries(each.expected)) expect(Math.abs((seen[who] ?? 0) - share)).toBeLessThan(3)
   })
 
-  it("★ those alone who are well in the first, where enough are in all; all of it where too few are", () => {
-    expect(seen(aggregateOf([[1, 4]], [[3, 3]]))).toEqual(["a", 1, "a", 1])
-    expect(seen(aggregateOf([[1, 4]], [[1, 4]]))).toEqual(["a", 4, "a", 4])
-    const failing = { commonLbConfig: { zoneAwareLbConfig: { failTrafficOnPanic: true } } }
-    expect(seen(aggregateOf([[1, 4]], [[3, 3]], failing))).toEqual(["a", 1, "a", 1])
+  it("★ a leaf that would panic by itself has those who are well alone, where enough are in all", () => {
+    const [first] = aggregateOf({ leaves: [[[1, 4]], [[3, 3]]], expected: {} }).serving
+    const called = first?.members.assignment.priorities.flat().flatMap(({ endpoints }) => endpoints)
+    expect([first?.cluster, first?.share, called?.length]).toEqual(["r-0", 35, 1])
+    // By itself it panics as it did.
+    const { leaves } = aggregateOf({ leaves: [[[1, 4]], [[3, 3]]], expected: {} })
+    expect(leaves?.[0]?.members?.assignment.priorities.flat().flatMap(({ endpoints }) => endpoints).length).toBe(4)
   })
 
-  it("the first, in panic, where nobody is well anywhere; by itself each leaf panics as it did", () => {
-    const members = aggregateOf([[0, 4]], [[0, 3]])
-    expect(seen(members)).toEqual(["a", 4, "a", 4])
-    expect(seen(aggregateOf([[0, 4]], [[3, 3]]).leaves?.[0]?.members ?? members)).toEqual(["a", 4, undefined, 4])
+  it.each<[string, Aggregate["leaves"], ReadonlyArray<string>]>([
+    ["that has enough", [[[8, 10]], [[10, 10]]], ["0 healthy"]],
+    ["that has some", [[[1, 4]], [[3, 3]]], ["0 healthy"]],
+    ["but one of which nobody is well", [[[0, 4]], [[3, 3]]], ["1 healthy"]],
+    ["in panic, where too few are well in all", [[[1, 4]], [[1, 4]]], ["0 healthy", "0 unhealthy"]]
+  ])("★ where calls may be of sessions the first leaf has all: one %s", (_, leaves, expected) => {
+    const members = aggregateOf({ leaves, expected: {} })
+    const pick = picking(members, true)
+    const seen = Array.from({ length: 100 }, (_, call) => {
+      const member = pick(() => call / 100)
+      const leaf = members.leaves?.findIndex((each) => member !== undefined && each.members?.all.includes(member))
+      return `${leaf} ${HealthFlags.healthOf(member?.flags ?? HealthFlags.none)}`
+    })
+    expect(Array.from(new Set(seen)).sort()).toEqual(expected)
   })
 })
 

@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import * as Either from "effect/Either"
+import * as PriorityLoads from "./PriorityLoad.js"
 
 /**
  * How deep aggregates may be nested.
@@ -67,9 +68,9 @@ export const of = (cluster: string, lookup: Lookup): Either.Either<Leaves, strin
 }
 
 /**
- * Whether a leaf does without panic: where enough are well in it and those after it together, or nobody is in it and somebody
- * after it. ★ By itself it would panic, take all calls, and those after it would never get one. Envoy reckons over the priorities
- * of all leaves, too.
+ * Whether a leaf does without panic, where the first leaf that can takes all calls: where enough are well in it and those after it
+ * together, or nobody is in it and somebody after it. ★ By itself it would panic, take all calls, and those after it would never
+ * get one.
  *
  * @param totals `total` of the load of each leaf, the best first; 0: nothing is known of it
  * @since 0.1.0
@@ -79,3 +80,35 @@ export const isCalm = (totals: ReadonlyArray<number>, at: number): boolean => {
   const rest = after.reduce((sum, total) => sum + total, 0)
   return own + rest >= 100 || (own === 0 && rest > 0)
 }
+
+/**
+ * How calls are shared among leaves, as Envoy shares them: the priorities of all leaves in one row, those without hosts left out,
+ * are as the priorities of one cluster.
+ *
+ * @since 0.1.0
+ */
+export interface Load {
+  /** Of each leaf the loads of its priorities. Its hosts panic as the leaf says, and not as this does. */
+  readonly leaves: ReadonlyArray<ReadonlyArray<PriorityLoads.Load>>
+  /** How much is there for calls to go to, at most 100. ★ With 100 no leaf need panic: each has those who are well for its share. */
+  readonly total: number
+}
+
+/**
+ * The loads of leaves with these priorities, the best first.
+ *
+ * @param panicThreshold of the aggregate, in percent: only where all priorities are below it they share by hosts
+ * @since 0.1.0
+ */
+export const loadOf = (
+  leaves: ReadonlyArray<ReadonlyArray<PriorityLoads.Tally>>,
+  panicThreshold: number = PriorityLoads.defaults.panicThreshold
+): Load => {
+  const isThere = ({ hosts }: PriorityLoads.Tally): boolean => hosts.all > 0
+  const { loads, total } = PriorityLoads.make(leaves.flat().filter(isThere), { panicThreshold })
+  let at = 0
+  const nextOf = (tally: PriorityLoads.Tally): PriorityLoads.Load => (isThere(tally) ? loads[at++] : undefined) ?? none
+  return { leaves: leaves.map((tallies) => tallies.map(nextOf)), total }
+}
+
+const none: PriorityLoads.Load = { healthy: 0, degraded: 0, isPanicking: false }

@@ -93,23 +93,24 @@ export const since = (self: MemberSet, host: string): number | undefined =>
 /**
  * How calls are shared among its priorities, as its hosts are now.
  *
- * @param panicThreshold in percent; default: that of the cluster
  * @since 0.1.0
  */
-export const loadOf = (
-  { assignment, cluster, hosts }: MemberSet,
-  panicThreshold: number = cluster.load.panicThreshold
-): PriorityLoads.PriorityLoad =>
-  PriorityLoads.make(PriorityLoads.tally(HashMap.values(hosts.members)), {
-    ...cluster.load,
-    panicThreshold,
-    ...(assignment === undefined
-      ? {}
-      : {
-          overprovisioningFactor: assignment.overprovisioningFactor,
-          weightedPriorityHealth: assignment.weightedPriorityHealth
-        })
-  })
+export const loadOf = (self: MemberSet): PriorityLoads.PriorityLoad =>
+  PriorityLoads.make(talliesOf(self), self.cluster.load)
+
+/**
+ * The hosts of its priorities, and how health is reckoned of them: ★ as an assignment says, if there is one.
+ *
+ * @since 0.1.0
+ */
+export const talliesOf = ({ assignment, cluster, hosts }: MemberSet): ReadonlyArray<PriorityLoads.Tally> => {
+  const { overprovisioningFactor, weightedPriorityHealth } = assignment ?? cluster.load
+  return PriorityLoads.tally(HashMap.values(hosts.members)).map((tally) => ({
+    ...tally,
+    overprovisioningFactor,
+    weightedPriorityHealth
+  }))
+}
 
 /**
  * By how much hosts that are well make up for others, in percent: ★ of an assignment, if there is one.

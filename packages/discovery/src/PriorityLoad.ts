@@ -58,6 +58,9 @@ export interface Sums {
 export interface Tally {
   readonly hosts: Sums
   readonly weights: Sums
+  /** As the settings say, for this priority alone: an aggregate has those of several clusters. */
+  readonly overprovisioningFactor?: number | undefined
+  readonly weightedPriorityHealth?: boolean | undefined
 }
 
 /**
@@ -160,11 +163,15 @@ const isBelow = ({ all, degraded, excluded, healthy }: Sums, threshold: number):
  */
 export const make = (tallies: ReadonlyArray<Tally>, given: Partial<Settings> = {}): PriorityLoad => {
   const settings = { ...defaults, ...given }
-  const { failTrafficOnPanic, overprovisioningFactor, weightedPriorityHealth } = settings
+  const { failTrafficOnPanic } = settings
   const panicThreshold = Math.min(100, settings.panicThreshold)
-  const sums = tallies.map(({ hosts, weights }) => (weightedPriorityHealth ? weights : hosts))
-  const healthy = sums.map((each) => availability(each.healthy, each, overprovisioningFactor))
-  const degraded = sums.map((each) => availability(each.degraded, each, overprovisioningFactor))
+  const availabilities = (health: "healthy" | "degraded"): ReadonlyArray<number> =>
+    tallies.map(({ hosts, overprovisioningFactor, weightedPriorityHealth, weights }) => {
+      const sums = (weightedPriorityHealth ?? settings.weightedPriorityHealth) ? weights : hosts
+      return availability(sums[health], sums, overprovisioningFactor ?? settings.overprovisioningFactor)
+    })
+  const healthy = availabilities("healthy")
+  const degraded = availabilities("degraded")
   const total = Math.min(100, sum(healthy) + sum(degraded))
   const panics = tallies.map(({ hosts }) => total < 100 && isBelow(hosts, panicThreshold))
   const made = (healthyShares: ReadonlyArray<number>, degradedShares: ReadonlyArray<number>): PriorityLoad => ({

@@ -1,6 +1,7 @@
 /** Types of one's own, aggregates, and picks of ORIGINAL_DST. */
 import { create, fromJson, type JsonObject } from "@bufbuild/protobuf"
 import * as AggregateLeaves from "@effect-xds/discovery/AggregateLeaves"
+import * as PriorityLoad from "@effect-xds/discovery/PriorityLoad"
 import * as Assignment from "@effect-xds/discovery/Assignment"
 import * as Cluster from "@effect-xds/discovery/Cluster"
 import * as ClusterType from "@effect-xds/discovery/ClusterType"
@@ -13,6 +14,7 @@ import { pick } from "@effect-xds/discovery/OriginalDst"
 import { ClusterSchema, Cluster_CustomClusterTypeSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { describe, expect, it } from "@effect/vitest"
+import * as fc from "fast-check"
 import * as Either from "effect/Either"
 
 const typeUrl = "type.googleapis.com/example.Counting"
@@ -248,6 +250,91 @@ describe("the leaves of an aggregate", () => {
     ["who is before it makes up for nobody: it comes after that one failed", [100, 0], [true, false]]
   ])("whether they do without panic: %s", (_, totals, calm) => {
     expect(totals.map((_total, at) => AggregateLeaves.isCalm(totals, at))).toEqual(calm)
+  })
+
+  /** Healthy, degraded, excluded, and others; weights; the factor. */
+  const priority = fc.record({
+    counts: fc.tuple(...Array.from({ length: 4 }, () => fc.nat(4))),
+    scale: fc.tuple(...Array.from({ length: 4 }, () => fc.integer({ min: 1, max: 5 }))),
+    overprovisioningFactor: fc.constantFrom(100, 140, 250),
+    weightedPriorityHealth: fc.boolean()
+  })
+  type Drawn = typeof priority extends fc.Arbitrary<infer A> ? A : never
+  const sumsOf = ([healthy = 0, degraded = 0, excluded = 0, ill = 0]: ReadonlyArray<number>) => ({
+    all: healthy + degraded + excluded + ill,
+    excluded,
+    healthy,
+    degraded
+  })
+  const tallyOf = ({ counts, scale, ...how }: Drawn): PriorityLoad.Tally => ({
+    hosts: sumsOf(counts),
+    weights: sumsOf(counts.map((count, at) => count * (scale[at] ?? 1))),
+    ...how
+  })
+
+  /** The shares of all priorities in one row, as Envoy's documentation says them. */
+  const expected = (tallies: ReadonlyArray<PriorityLoad.Tally>, threshold: number): ReadonlyArray<number> => {
+    const counted = tallies.map(({ hosts, weights, ...how }) => {
+      const { all, degraded, excluded, healthy } = how.weightedPriorityHealth === true ? weights : hosts
+      const of = (part: number) =>
+        all > excluded ? Math.min(100, Math.trunc(((how.overprovisioningFactor ?? 0) * part) / (all - excluded))) : 0
+      const there = hosts.all - hosts.excluded
+      const isBelow = there === 0 ? threshold > 0 : (100 * (hosts.healthy + hosts.degraded)) / there < threshold
+      return { all: hosts.all, parts: [of(healthy), of(degraded)], isBelow }
+    })
+    const inOrder = [0, 1].flatMap((part) => counted.map(({ parts }) => parts[part] ?? 0))
+    const total = Math.min(
+      100,
+      inOrder.reduce((a, b) => a + b, 0)
+    )
+    const isPanic = total < 100 && counted.every(({ isBelow }) => isBelow)
+    const sum = counted.reduce((a, { all }) => a + all, 0)
+    const wanted = isPanic
+      ? [...counted.map(({ all }) => Math.trunc((100 * all) / sum)), ...counted.map(() => 0)]
+      : inOrder.map((each) => (total === 0 ? 0 : Math.trunc((100 * each) / total)))
+    let left = 100
+    const given = wanted.map((each) => {
+      const share = Math.min(left, each)
+      left -= share
+      return share
+    })
+    const first = Math.max(
+      0,
+      (isPanic ? wanted : inOrder).findIndex((each) => each > 0)
+    )
+    return given.map((each, at) => (at === first ? each + left : each))
+  }
+
+  it("share calls by who is well in the priorities of all; those without hosts are passed over", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.array(priority, { maxLength: 3 }), { maxLength: 4 }),
+        fc.constantFrom(0, 30, 50, 100),
+        (drawn, threshold) => {
+          const leaves = drawn.map((priorities) => priorities.map(tallyOf))
+          const { leaves: loads } = AggregateLeaves.loadOf(leaves, threshold)
+          expect(loads.map(({ length }) => length)).toEqual(leaves.map(({ length }) => length))
+          const there = leaves.flat().filter(({ hosts }) => hosts.all > 0)
+          const shares = loads.flat().filter((_, at) => (leaves.flat()[at]?.hosts.all ?? 0) > 0)
+          const flat = [...shares.map(({ healthy }) => healthy), ...shares.map(({ degraded }) => degraded)]
+          expect(flat).toEqual(there.length === 0 ? [] : expected(there, threshold))
+          const all = loads.flat().reduce((sum, { degraded, healthy }) => sum + healthy + degraded, 0)
+          expect(all).toBe(there.length === 0 ? 0 : 100)
+        }
+      ),
+      { numRuns: 500 }
+    )
+  })
+
+  it("one leaf shares calls as it does by itself", () => {
+    fc.assert(
+      fc.property(fc.array(priority, { minLength: 1, maxLength: 4 }), (drawn) => {
+        const tallies = drawn.map(tallyOf)
+        fc.pre(tallies.every(({ hosts }) => hosts.all > 0))
+        const { loads, total } = PriorityLoad.make(tallies)
+        expect(AggregateLeaves.loadOf([tallies, []])).toEqual({ leaves: [loads, []], total })
+      })
+    )
   })
 
   it("sixteen deep, and no deeper", () => {

@@ -10,6 +10,7 @@ import type { ClusterLoadAssignment } from "@effect-xds/proto/envoy/config/endpo
 import type { LbEndpoint, LocalityLbEndpoints } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint_components"
 import * as IpAddress from "@effect-xds/discovery/IpAddress"
 import { nameOf } from "@effect-xds/discovery/Locality"
+import type { Tally } from "@effect-xds/discovery/PriorityLoad"
 import * as Either from "effect/Either"
 import type { Address, Endpoint, Health } from "./Endpoint.js"
 import * as Fraction from "@effect-xds/discovery/Fraction"
@@ -47,20 +48,24 @@ export interface Assignment {
    */
   readonly shares?: ReadonlyArray<number> | undefined
   readonly drops: ReadonlyArray<Drop>
-  /** Fewer are well than its calls need. Default: enough are. */
-  readonly shortage?: Shortage | undefined
+  /** Who is well, by the rules of Envoy: an aggregate shares its calls by it. Default: the first leaf gets all (A37). */
+  readonly health?: Healths | undefined
 }
 
 /**
- * Who is well where fewer are than calls need.
+ * Who is well of a cluster.
  *
  * @since 0.1.0
  */
-export interface Shortage {
-  /** How much is there for calls to go to, in percent: below 100. */
+export interface Healths {
+  /** How many are, by priority. */
+  readonly tallies: ReadonlyArray<Tally>
+  /** How much is there for calls to go to, in percent. */
   readonly total: number
+  /** Of each of the `priorities` of the assignment: whose hosts they are. */
+  readonly groups: ReadonlyArray<{ readonly priority: number; readonly health: "healthy" | "degraded" }>
   /** Those who are well alone: what a leaf of an aggregate has while others can take its calls. Default: the same. */
-  readonly calm?: Pick<Assignment, "priorities" | "shares"> | undefined
+  readonly calm?: Assignment | undefined
 }
 
 /**
@@ -68,9 +73,8 @@ export interface Shortage {
  *
  * @since 0.1.0
  */
-export const totalOf = ({ priorities, shortage }: Assignment): number =>
-  shortage?.total ??
-  (priorities.some((localities) => localities.some(({ endpoints }) => endpoints.length > 0)) ? 100 : 0)
+export const totalOf = ({ health, priorities }: Assignment): number =>
+  health?.total ?? (priorities.some((localities) => localities.some(({ endpoints }) => endpoints.length > 0)) ? 100 : 0)
 
 const maxWeight = 2 ** 32 - 1
 

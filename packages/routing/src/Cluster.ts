@@ -43,8 +43,12 @@ export type Discovery =
   | { readonly _tag: "Eds"; readonly name: string }
   /** All addresses of a name are one endpoint. */
   | { readonly _tag: "LogicalDns"; readonly host: string; readonly port: number; readonly hostname: string }
-  /** In those of other clusters, the best first. */
-  | { readonly _tag: "Aggregate"; readonly clusters: ReadonlyArray<string> }
+  /** In those of other clusters, the best first. `panicThreshold`: by the rules of Envoy, in percent; default: 50. */
+  | {
+      readonly _tag: "Aggregate"
+      readonly clusters: ReadonlyArray<string>
+      readonly panicThreshold?: number | undefined
+    }
   /** They come with the cluster, from who finds and looks after its members. `note`: why there are none, for people. */
   | { readonly _tag: "Members"; readonly assignment: Assignment; readonly note: string }
 
@@ -150,13 +154,21 @@ const discoveryOf = (message: ClusterMessage, errors: Collector): Discovery | un
 const ofLeaves = RoundRobin.policy.with(null)
 
 const membersOf = (message: ClusterMessage, errors: Collector): Discovery | undefined => {
-  const { clusterDiscoveryType: type, name } = message
+  const { clusterDiscoveryType: type, commonLbConfig, name } = message
   const any = type.case === "clusterType" ? type.value.typedConfig : undefined
-  if (any?.typeUrl === aggregate) return aggregateOf(any.value, errors)
+  if (any?.typeUrl === aggregate) {
+    const threshold = commonLbConfig?.healthyPanicThreshold?.value
+    const discovery = aggregateOf(any.value, errors)
+    if (discovery === undefined || threshold === undefined) return discovery
+    return { ...discovery, panicThreshold: Math.round(threshold) }
+  }
   return { _tag: "Members", assignment: { name, priorities: [], drops: [] }, note: "" }
 }
 
-const aggregateOf = (bytes: Uint8Array, errors: Collector): Discovery | undefined => {
+const aggregateOf = (
+  bytes: Uint8Array,
+  errors: Collector
+): (Discovery & { readonly _tag: "Aggregate" }) | undefined => {
   const path = "cluster_type.typed_config.clusters"
   try {
     const { clusters } = fromBinary(ClusterConfigSchema, bytes)

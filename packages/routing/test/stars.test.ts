@@ -3,8 +3,10 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
 import { anyPack } from "@bufbuild/protobuf/wkt"
 import * as Outlier from "@effect-xds/discovery/Outlier"
 import * as OutlierSettings from "@effect-xds/discovery/OutlierSettings"
+import * as PriorityLoad from "@effect-xds/discovery/PriorityLoad"
 import { RouteActionSchema } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import { ClusterConfigSchema } from "@effect-xds/proto/envoy/extensions/clusters/aggregate/v3/cluster"
+import type { Assignment } from "@effect-xds/routing/Assignment"
 import { CallCounters } from "@effect-xds/routing/CallCounters"
 import * as CallHeaders from "@effect-xds/routing/CallHeaders"
 import * as Channel from "@effect-xds/routing/Channel"
@@ -269,6 +271,21 @@ describe("a channel", () => {
     expect(names.has("ring_hash_experimental")).toBe(false)
   })
 
+  /** With this told of its first priority: who is well of how many. */
+  const wellOf = (name: string, hosts: ReadonlyArray<number>, well: ReadonlyArray<number> = hosts) => {
+    const sums = { all: hosts.length, excluded: 0, healthy: well.length, degraded: 0 }
+    const tallies = hosts.length === 0 ? [] : [{ hosts: sums, weights: sums }]
+    const groups = [{ priority: 0, health: "healthy" }] as const
+    const made = (endpoints: ReadonlyArray<number>): Assignment => ({
+      ...Either.getOrThrow(assignmentOf(name, endpoints)),
+      shares: [100]
+    })
+    const { total } = PriorityLoad.make(tallies)
+    const health = { tallies, total, groups }
+    const calm = well.length === hosts.length ? undefined : { ...made(well), health }
+    return { _tag: "Value", value: { ...made(hosts), health: { ...health, calm } } } as const
+  }
+
   it.each<[string, ReadonlyArray<number>, string]>([
     ["that others can take calls of does without panic", [2], "10.0.0.2:80"],
     ["panics where others have no endpoints", [], "10.0.0.1:80"]
@@ -276,28 +293,42 @@ describe("a channel", () => {
     const world = channel(to("a"))
     world.xds({ _tag: "Cluster", name: "a", known: value(clusterOf("a", aggregateOf("ill", "b"))) })
     for (const name of ["ill", "b"]) world.xds({ _tag: "Cluster", name, known: value(clusterOf(name)) })
-    const ill = { ...Either.getOrThrow(assignmentOf("ill", [1])), shortage: { total: 0, calm: { priorities: [[]] } } }
-    world.xds({ _tag: "Assignment", name: "ill", known: { _tag: "Value", value: ill } })
-    world.xds({ _tag: "Assignment", name: "b", known: value(assignmentOf("b", others)) })
+    world.xds({ _tag: "Assignment", name: "ill", known: wellOf("ill", [1], []) })
+    world.xds({ _tag: "Assignment", name: "b", known: wellOf("b", others) })
     world.until(1_000)
     for (let each = 0; each < 10; each++) world.call()
     world.until(2_000)
     expect(world.sent).toEqual(new Map([[called, 10]]))
   })
 
-  it("★ an aggregate: a leaf of which nobody is well panics from when others can take calls no more", () => {
+  it("★ an aggregate: a leaf of which few are well panics from when others can take calls no more", () => {
     const world = channel(to("a"))
     world.xds({ _tag: "Cluster", name: "a", known: value(clusterOf("a", aggregateOf("ill", "b"))) })
     for (const name of ["ill", "b"]) world.xds({ _tag: "Cluster", name, known: value(clusterOf(name)) })
-    const ill = { ...Either.getOrThrow(assignmentOf("ill", [1])), shortage: { total: 0, calm: { priorities: [[]] } } }
-    world.xds({ _tag: "Assignment", name: "ill", known: { _tag: "Value", value: ill } })
-    world.xds({ _tag: "Assignment", name: "b", known: value(assignmentOf("b", [2])) })
+    world.xds({ _tag: "Assignment", name: "ill", known: wellOf("ill", [1, 2, 3, 4], [1]) })
+    world.xds({ _tag: "Assignment", name: "b", known: wellOf("b", [5]) })
     world.until(1_000)
-    world.xds({ _tag: "Assignment", name: "b", known: value(assignmentOf("b", [])) })
+    for (let each = 0; each < 100; each++) world.call()
+    expect(Array.from(world.sent.keys()).sort()).toEqual(["10.0.0.1:80", "10.0.0.5:80"])
+    world.xds({ _tag: "Assignment", name: "b", known: wellOf("b", []) })
     world.until(2_000)
-    for (let each = 0; each < 10; each++) world.call()
+    world.sent.clear()
+    for (let each = 0; each < 12; each++) world.call()
     world.until(3_000)
-    expect(world.sent).toEqual(new Map([["10.0.0.1:80", 10]]))
+    expect(Array.from(world.sent.keys()).sort()).toEqual([1, 2, 3, 4].map((host) => `10.0.0.${host}:80`))
+  })
+
+  it("★ an aggregate: where none of those that have a share can be connected to the next one takes the calls", () => {
+    const world = channel(to("a"))
+    world.xds({ _tag: "Cluster", name: "a", known: value(clusterOf("a", aggregateOf("down", "b"))) })
+    for (const name of ["down", "b"]) world.xds({ _tag: "Cluster", name, known: value(clusterOf(name)) })
+    world.xds({ _tag: "Assignment", name: "down", known: wellOf("down", [1]) })
+    world.xds({ _tag: "Assignment", name: "b", known: wellOf("b", [2]) })
+    world.down.add("10.0.0.1:80")
+    world.until(1_000)
+    for (let each = 0; each < 10; each++) world.call()
+    world.until(2_000)
+    expect(world.sent).toEqual(new Map([["10.0.0.2:80", 10]]))
   })
 
   it("★ health UNKNOWN and HEALTHY are used; UNHEALTHY, TIMEOUT, DEGRADED and DRAINING get no calls", () => {

@@ -1,12 +1,14 @@
 /**
  * `cds_experimental`: a cluster of the configuration. It makes the policies under it: of a leaf its priorities, the
- * first that can be used or all by their shares; of an aggregate a priority for each of its leaves.
+ * first that can be used or all by their shares; of an aggregate a priority for each of its leaves, or, where it is told who is
+ * well in them, their shares, and those without one in reserve.
  *
  * @see https://github.com/grpc/proposal/blob/master/A75-xds-aggregate-cluster-behavior-fixes.md
  * @since 0.1.0
  */
 import * as AggregateLeaves from "@effect-xds/discovery/AggregateLeaves"
 import * as Localities from "@effect-xds/discovery/Locality"
+import type * as PriorityLoads from "@effect-xds/discovery/PriorityLoad"
 import type { Assignment, Locality } from "../Assignment.js"
 import * as Assignments from "../Assignment.js"
 import type { Endpoint } from "../Endpoint.js"
@@ -16,6 +18,7 @@ import * as Pickers from "../Picker.js"
 import type { Configured, Output } from "../Policy.js"
 import { define } from "../Policy.js"
 import type { ClusterConfig } from "../XdsConfig.js"
+import * as SameData from "../internal/SameData.js"
 import * as ClusterImpl from "./ClusterImpl.js"
 import * as OneChild from "./OneChild.js"
 import * as OutlierDetection from "./OutlierDetection.js"
@@ -35,7 +38,12 @@ export interface Config {
   readonly sessions?: boolean | undefined
   /** It is a leaf of an aggregate, and others take calls instead of those of it who are not well. Default: false. */
   readonly isCalm?: boolean | undefined
+  /** Of a leaf of an aggregate: what its priorities get. Default: as its assignment says. */
+  readonly loads?: ReadonlyArray<Shares> | undefined
 }
+
+/** What a priority of a leaf gets. */
+type Shares = Pick<PriorityLoads.Load, "healthy" | "degraded">
 
 /** A priority of a leaf: its name stays while it shares a locality with what it was. */
 interface Named {
@@ -52,6 +60,7 @@ export interface Given {
   readonly cluster: string
   readonly sessions: boolean
   readonly isCalm: boolean
+  readonly loads: ReadonlyArray<Shares> | undefined
   readonly parts: ReadonlyArray<ClusterConfig | undefined>
 }
 
@@ -112,11 +121,15 @@ const nameAll = (
 const leafOf = (
   self: State,
   { assignment, cluster, note }: ClusterConfig & { readonly _tag: "Leaf" },
-  sessions: boolean,
-  isCalm: boolean
+  { isCalm, loads, sessions }: Given
 ): readonly [State, Configured | Picker] => {
   const { discovery, maxRequests, outlierDetection, policy } = cluster
-  const { priorities = [], shares } = (isCalm ? assignment?.shortage?.calm : undefined) ?? assignment ?? {}
+  const used = (isCalm ? assignment?.health?.calm : undefined) ?? assignment
+  const { priorities = [] } = used ?? {}
+  const shares =
+    loads === undefined
+      ? used?.shares
+      : used?.health?.groups.map(({ health, priority }) => loads[priority]?.[health] ?? 0)
   if (priorities.length === 0) {
     const message = note === "" ? `cluster ${JSON.stringify(cluster.name)} has no endpoints` : note
     return [self, Pickers.fail("NoEndpoint", message)]
@@ -233,38 +246,65 @@ export const all = (
   return made
 }
 
-const givenOf = ({ cluster, clusters, isCalm = false, sessions = false }: Config): Given => {
+const givenOf = ({ cluster, clusters, isCalm = false, loads, sessions = false }: Config): Given => {
   const config = clusters.get(cluster)
   const leaves = config?._tag === "Aggregate" ? config.leaves.map((leaf) => clusters.get(leaf)) : []
-  return { cluster, sessions, isCalm, parts: [config, ...leaves] }
+  return { cluster, sessions, isCalm, loads, parts: [config, ...leaves] }
 }
 
 const isSame = (a: Given, b: Given): boolean =>
   a.cluster === b.cluster &&
   a.sessions === b.sessions &&
   a.isCalm === b.isCalm &&
+  SameData.isSame(a.loads, b.loads) &&
   a.parts.length === b.parts.length &&
   a.parts.every((part, index) => part === b.parts[index])
 
-const configOf = (
-  self: State,
-  { cluster, clusters, isCalm = false, sessions = false }: Config
-): readonly [State, Configured | Picker] => {
+const configOf = (self: State, given: Given, { cluster, clusters }: Config): readonly [State, Configured | Picker] => {
   const config = clusters.get(cluster)
   if (config === undefined) return [self, gone(`cluster ${JSON.stringify(cluster)} is not there`)]
   if (config._tag === "Failed") return [self, gone(config.message)]
-  if (config._tag === "Leaf") return leafOf(self, config, sessions, isCalm)
+  if (config._tag === "Leaf") return leafOf(self, config, given)
   // Policy, drops and limits are those of the leaves.
-  const totals = config.leaves.map((leaf) => {
+  const { sessions } = given
+  const { discovery } = config.cluster
+  const assignments = config.leaves.map((leaf) => {
     const known = clusters.get(leaf)
-    return known?._tag === "Leaf" && known.assignment !== undefined ? Assignments.totalOf(known.assignment) : 0
+    return known?._tag === "Leaf" ? known.assignment : undefined
   })
-  const priorities = config.leaves.map((leaf, at) => ({
+  const totals = assignments.map((assignment) => (assignment === undefined ? 0 : Assignments.totalOf(assignment)))
+  const inTurn = config.leaves.map((leaf, at) => ({
     name: leaf,
     child: policy.with({ cluster: leaf, clusters, sessions, isCalm: AggregateLeaves.isCalm(totals, at) }),
     endpoints: []
   }))
-  return [{ ...self, missing: "" }, Priority.policy.with({ priorities })]
+  const next = { ...self, missing: "" }
+  // ★ A draw for each call would take sessions from one leaf to another.
+  if (sessions || !assignments.some((assignment) => assignment?.health !== undefined)) {
+    return [next, Priority.policy.with({ priorities: inTurn })]
+  }
+  const { leaves, total } = AggregateLeaves.loadOf(
+    assignments.map((assignment) => assignment?.health?.tallies ?? []),
+    discovery._tag === "Aggregate" ? discovery.panicThreshold : undefined
+  )
+  const targets = new Map<string, WeightedTarget.Target>()
+  for (const [at, leaf] of config.leaves.entries()) {
+    const loads = leaves[at] ?? []
+    const weight = loads.reduce((sum, { degraded, healthy }) => sum + healthy + degraded, 0)
+    if (weight === 0) continue
+    const child = policy.with({ cluster: leaf, clusters, isCalm: total === 100, loads: withinLeaf(loads) })
+    targets.set(leaf, { weight, child, endpoints: [] })
+  }
+  const rest = inTurn.filter(({ name }) => !targets.has(name)).map((each) => ({ ...each, name: `rest ${each.name}` }))
+  const first = { name: "shares", child: WeightedTarget.policy.with({ targets }), endpoints: [] }
+  return [next, Priority.policy.with({ priorities: targets.size === 0 ? rest : [first, ...rest] })]
+}
+
+/** ★ What one group alone gets of a leaf's calls is all, whatever the leaf gets: the leaf hears nothing of who is well in others. */
+const withinLeaf = (loads: ReadonlyArray<Shares>): ReadonlyArray<Shares> => {
+  const given = loads.flatMap(({ degraded, healthy }) => [healthy, degraded]).filter((share) => share > 0)
+  const within = (share: number): number => (given.length === 1 && share > 0 ? 100 : share)
+  return loads.map(({ degraded, healthy }) => ({ healthy: within(healthy), degraded: within(degraded) }))
 }
 
 /** ★ What is missing is told in the user's words: a policy does not know its cluster. */
@@ -310,7 +350,7 @@ export const policy = define<Config, State>({
         // Of a change elsewhere nothing below hears: it would be as much work as all clusters have endpoints.
         const given = givenOf(input.config)
         if (self.given !== undefined && isSame(self.given, given)) return [self, nothing]
-        const [next, made] = configOf({ ...self, given }, input.config)
+        const [next, made] = configOf({ ...self, given }, given, input.config)
         if ("_tag" in made) {
           const outputs: ReadonlyArray<Output> = self.hasChild ? [{ _tag: "Remove", name: child }] : nothing
           return [{ ...next, hasChild: false, failure: made, heard: undefined, updating: true }, outputs]
