@@ -14,6 +14,7 @@ import * as Certificates from "@effect-xds/transport-node/Certificates"
 import * as ClientTls from "@effect-xds/transport-node/ClientTls"
 import { Inflater } from "@effect-xds/transport-node/Inflater"
 import * as Milliseconds from "@effect-xds/transport-node/Milliseconds"
+import * as TlsFailure from "@effect-xds/transport-node/TlsFailure"
 import * as Cause from "effect/Cause"
 import * as Config from "effect/Config"
 import type { ConfigError } from "effect/ConfigError"
@@ -151,6 +152,8 @@ class Channel implements ClientTransport.Channel {
   readonly #connections = new Map<Net.Socket, Http2.ClientHttp2Session | undefined>()
   /** The one for new streams. */
   #session: Http2.ClientHttp2Session | undefined
+  /** Connections on which the server has said something in HTTP/2. */
+  readonly #heard = new WeakSet<Http2.ClientHttp2Session>()
   /** Streams that may still wait for call credentials, and what stops asking for them. */
   readonly #asking = new Map<GrpcClientStream, () => void>()
   /** Streams that wait for the connection being made; `undefined` if none is being made. */
@@ -193,7 +196,7 @@ class Channel implements ClientTransport.Channel {
         return stream.fail(Status.make("UNIMPLEMENTED", text))
       }
       this.#withHeaders(stream, path, (headers) =>
-        this.#withSession(stream, (session) => stream.start(session, headers))
+        this.#withSession(stream, (session) => stream.start(session, headers, (error) => this.#lost(session, error)))
       )
     })
     return stream
@@ -327,7 +330,9 @@ class Channel implements ClientTransport.Channel {
       socket.setNoDelay(true)
     }
     this.#connections.set(socket, undefined)
-    socket.on("error", (error) => onError(error.message === "" ? String(Reflect.get(error, "code")) : error.message))
+    socket.on("error", (error) =>
+      onError(error.message === "" ? String(Reflect.get(error, "code")) : TlsFailure.reasonOf(error))
+    )
     socket.once("close", () => {
       onError("the connection was closed before it was of use")
       this.#connections.delete(socket)
@@ -342,6 +347,7 @@ class Channel implements ClientTransport.Channel {
       settings: { initialWindowSize: window, enablePush: false }
     })
     session.setLocalWindowSize(window)
+    session.once("remoteSettings", () => this.#heard.add(session))
     this.#session = session
     this.#connections.set(socket, session)
     // A session error also ends its streams, which report it.
@@ -358,6 +364,18 @@ class Channel implements ClientTransport.Channel {
       if (this.#session === session) this.#session = undefined
     })
     return session
+  }
+
+  /** Why a connection was lost. Who is not let in hears of it only after the handshake of TLS 1.3, and often nothing. */
+  #lost(session: Http2.ClientHttp2Session, error: Error | undefined): string {
+    const lost =
+      error === undefined ? "the connection was lost" : `the connection was lost: ${TlsFailure.reasonOf(error)}`
+    if (this.#heard.has(session) || (error !== undefined && TlsFailure.isAlert(error))) return lost
+    const { credentials } = this.server
+    if (credentials._tag === "Insecure") return `${lost}; the server said nothing in HTTP/2, it may want TLS`
+    const what =
+      credentials.cert === undefined ? "want a certificate of this client" : "not accept this client's certificate"
+    return `${lost}; the server said nothing, it may ${what}`
   }
 
   #warn(message: string): void {

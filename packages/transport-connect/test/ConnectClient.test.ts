@@ -656,6 +656,36 @@ describe("ConnectClient with TLS", () => {
     })
   )
 
+  it.scopedLive("says what may be wrong when it is not let in", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serve({ tls: { ...tls, requireClientCertificate: true } })
+      const { port: plain } = yield* serve()
+      const why = (own: ClientTransport.Credentials, to = port) =>
+        Effect.gen(function* () {
+          const { heard } = open(yield* channel(`localhost:${to}`, {}, own))
+          yield* eventually(() => expect(heard.ends.length).toBe(1))
+          return heard.ends[0]?.message
+        })
+      // In TLS 1.3 the server's alert comes when the handshake is over for the client.
+      expect(yield* why(credentials())).toMatch(/^the connection was lost: [a-z0-9 ]*certificate required$/)
+      expect(yield* why(credentials({ cert: stranger.cert, key: stranger.key }))).toBe(
+        "the connection was lost; the server said nothing, it may not accept this client's certificate"
+      )
+      expect(yield* why({ _tag: "Insecure" })).toContain("the server said nothing in HTTP/2, it may want TLS")
+      expect(yield* why(credentials(), plain)).toBe(
+        `cannot connect to localhost:${plain}: wrong version number; the other side may not speak TLS`
+      )
+      // A server that resets whoever connects, as one that is being started behind a proxy.
+      const listener = yield* Effect.acquireRelease(
+        Effect.sync(() => Net.createServer((socket) => socket.destroy())),
+        (it) => Effect.sync(() => it.close())
+      )
+      yield* Effect.async<void>((resume) => void listener.listen(0, "127.0.0.1", () => resume(Effect.void)))
+      const { heard } = open(yield* channel(addressOf(listener)))
+      yield* eventually(() => expect(heard.ends).toMatchObject([{ message: containing("it may want TLS") }]))
+    })
+  )
+
   it.scopedLive("shows its own certificate, as the files are when it connects", () =>
     Effect.gen(function* () {
       const { port, streams } = yield* serve({ tls: { ...tls, requireClientCertificate: true } })

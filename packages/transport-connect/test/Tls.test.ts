@@ -68,6 +68,45 @@ describe("TLS", () => {
     })
   )
 
+  it.scopedLive("says of each client why it was not let in, and from where it came", () =>
+    Effect.gen(function* () {
+      const { logs, port } = yield* serve({ tls: { ...tls, requireClientCertificate: true }, http1: false })
+      const end = (options: Tls.ConnectionOptions) =>
+        Effect.async<string>((resume) => {
+          const socket = Tls.connect({ port, host: "127.0.0.1", ALPNProtocols: ["h2"], ...options })
+          let from = ""
+          socket.on("connect", () => (from = `127.0.0.1:${socket.localPort}`))
+          socket.on("error", () => undefined)
+          socket.on("close", () => resume(Effect.succeed(from)))
+          socket.resume()
+        })
+      const hosts = { ca: authority.cert }
+      const seen: Array<Record<string, unknown>> = []
+      for (const [options, reason] of [
+        [hosts, "peer did not return a certificate"],
+        [{ ...hosts, ...stranger }, "the client's certificate is not accepted: DEPTH_ZERO_SELF_SIGNED_CERT"],
+        [
+          { ...hosts, ...client, servername: "other.example" },
+          "the client went away; it may not trust the certificate of this server"
+        ]
+      ] as const) {
+        seen.push({ peer: yield* end(options), reason })
+        yield* eventually(() =>
+          expect(logs.filter(({ level }) => level === "WARN").map(({ annotations }) => annotations)).toEqual(seen)
+        )
+      }
+    })
+  )
+
+  it.effect("does not take the authorities of the system for those of clients", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(Effect.scoped(serve({ tls: { ...server, requireClientCertificate: true } })))
+      expect(error.message).toBe(
+        "cannot serve on 127.0.0.1:0: tls.requireClientCertificate needs tls.ca, the authorities that sign the certificates of clients"
+      )
+    })
+  )
+
   it.scopedLive("gives the identity of a client that resumes its session", () =>
     Effect.gen(function* () {
       const { port, streams } = yield* serve({ tls: { ...tls, requireClientCertificate: true } }, answering)

@@ -34,10 +34,10 @@ export interface TlsOptions {
   readonly cert: string
   /**
    * The authorities that sign client certificates: PEM text or a path. If set, clients are asked for a certificate, and
-   * a verified one becomes `peer.identity`.
+   * a verified one becomes `peer.identity`. There is no default: those of the system sign certificates for anyone.
    */
   readonly ca?: string | undefined
-  /** Whether connections without a verified certificate are refused. Default `false`. */
+  /** Whether connections without a certificate that `ca` verifies are refused. Default `false`; not without `ca`. */
   readonly requireClientCertificate?: boolean | undefined
   /** The oldest version of TLS. Default `TLSv1.2`. */
   readonly minVersion?: "TLSv1.2" | "TLSv1.3" | undefined
@@ -74,7 +74,8 @@ const sourcesOf = (options: TlsOptions, { ca, cert }: SecureContextOptions): Rea
 }
 
 /**
- * The options of Node's TLS server. Reads the files; fails if one is no key or certificate.
+ * The options of Node's TLS server. Reads the files; fails if one is no key or certificate, and if certificates are required of
+ * clients and nobody may sign them.
  *
  * @since 0.1.0
  */
@@ -82,6 +83,11 @@ export const load = (options: TlsOptions): Effect.Effect<NodeTlsOptions, Unusabl
   Effect.gen(function* () {
     const { key, cert, ca, ciphers = Ciphers.suites, minVersion = Ciphers.minVersion } = options
     const { requireClientCertificate = false } = options
+    // Node would take the authorities of the system, which sign a certificate for anyone who has a domain.
+    if (requireClientCertificate && ca === undefined) {
+      const reason = "tls.requireClientCertificate needs tls.ca, the authorities that sign the certificates of clients"
+      return yield* Effect.fail<Unusable>({ reason })
+    }
     const context: SecureContextOptions = {
       key: yield* pem("key", key),
       cert: yield* pem("cert", cert),
@@ -96,7 +102,7 @@ export const load = (options: TlsOptions): Effect.Effect<NodeTlsOptions, Unusabl
     yield* Effect.try({ try: () => createSecureContext(context), catch: unusable("tls cannot be used") })
     return {
       ...context,
-      requestCert: ca !== undefined || requireClientCertificate,
+      requestCert: ca !== undefined,
       rejectUnauthorized: requireClientCertificate
     }
   })

@@ -16,9 +16,6 @@ import * as LengthPrefixedMessage from "../grpc/LengthPrefixedMessage.js"
 
 const nothing = new Uint8Array(0)
 
-/** A stream error is followed by "close", which handles it. */
-const ignoreError = (): void => undefined
-
 export interface Options {
   readonly maxResponseBytes: number
   /** For responses of that size at most. */
@@ -80,8 +77,12 @@ export class GrpcClientStream implements ClientTransport.ClientStream {
     return this.#done
   }
 
-  /** Sends the request's headers. */
-  start(session: ClientHttp2Session, headers: Readonly<Record<string, string>>): void {
+  /** Sends the request's headers. `lost`: why the connection was lost, with the error that it gave. */
+  start(
+    session: ClientHttp2Session,
+    headers: Readonly<Record<string, string>>,
+    lost: (error: Error | undefined) => string
+  ): void {
     let stream: ClientHttp2Stream
     try {
       stream = session.request({ ...headers }, { endStream: false })
@@ -92,11 +93,13 @@ export class GrpcClientStream implements ClientTransport.ClientStream {
     }
     this.#stream = stream
     this.#session = session
-    stream.on("error", ignoreError)
+    let failure: Error | undefined
+    // Followed by "close", which handles it.
+    stream.on("error", (error: Error) => void (failure = error))
     stream.on("response", this.#onHeaders)
     stream.on("trailers", this.#onHeaders)
     stream.on("data", this.#onData)
-    stream.on("close", () => this.#onClose(stream.rstCode))
+    stream.on("close", () => this.#onClose(stream.rstCode, () => lost(failure)))
     if (stream.pending) stream.once("ready", this.#onReady)
     else this.#onReady()
   }
@@ -223,7 +226,7 @@ export class GrpcClientStream implements ClientTransport.ClientStream {
     if (this.#over !== undefined && this.#waiting.length === 0) this.fail(this.#over)
   }
 
-  #onClose(code: number): void {
+  #onClose(code: number, lost: () => string): void {
     if (this.#done) return
     if (this.#status !== undefined) {
       // An orderly end follows all messages before it.
@@ -231,7 +234,7 @@ export class GrpcClientStream implements ClientTransport.ClientStream {
       return this.#deliver()
     }
     if (this.#httpStatus !== 0 && this.#httpStatus !== 200) this.fail(GrpcStatus.ofHttp(this.#httpStatus))
-    else if (this.#session?.destroyed === true) this.fail(Status.make("UNAVAILABLE", "the connection was lost"))
+    else if (this.#session?.destroyed === true) this.fail(Status.make("UNAVAILABLE", lost()))
     else this.fail(ofReset(code))
   }
 }

@@ -7,6 +7,7 @@ import * as ListenAddress from "@effect-xds/transport-node/ListenAddress"
 import * as Milliseconds from "@effect-xds/transport-node/Milliseconds"
 import type * as ServerTls from "@effect-xds/transport-node/ServerTls"
 import * as SocketPeer from "@effect-xds/transport-node/SocketPeer"
+import * as TlsFailure from "@effect-xds/transport-node/TlsFailure"
 import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
 import * as Effect from "effect/Effect"
 import * as Http1 from "node:http"
@@ -39,6 +40,12 @@ export interface Limits {
 const connectionWindow = 1024 * 1024
 /** Bytes of a frame: with HTTP/2's default of 16 KB, a full window would be sixteen reads. */
 const maxFrameSize = streamWindow
+
+/** The socket below TLS, which still has the address of its client when a failed handshake has destroyed the one above. */
+const transportOf = (socket: Tls.TLSSocket): Net.Socket => {
+  const below: unknown = Reflect.get(socket, "_parent")
+  return socket.remoteAddress === undefined && below instanceof Net.Socket ? below : socket
+}
 
 /** The first bytes of every HTTP/2 connection, and of no HTTP/1 request. */
 const preface = Buffer.from("PRI")
@@ -152,7 +159,8 @@ export class Connections {
       })
       listener.on("secureConnection", this.#onSecure)
       listener.on("tlsClientError", (error, socket) => {
-        log.warn("TLS handshake failed", { peer: this.#peerOf(socket).address, reason: error.message })
+        const reason = TlsFailure.ofHandshake(error, socket)
+        log.warn("TLS handshake failed", { peer: this.#peerOf(transportOf(socket)).address, reason })
       })
       this.#listener = listener
     }
