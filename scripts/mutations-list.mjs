@@ -1281,7 +1281,7 @@ const server = [
     fault: "client: what a validator gives is taken for its words",
     file: "packages/client/src/WatchableType.ts",
     by: "packages/client/test/defects.test.ts",
-    line: 'return Either.left(typeof problem === "string" ? problem : `validate gave no text: ${typeof problem}`)',
+    line: 'return Either.left(typeof problem === "string" ? problem : `validate gave no text: ${Given.kindOf(problem)}`)',
     becomes: 'return typeof problem === "string" ? Either.left(problem) : Either.right(value)'
   },
   {
@@ -3942,7 +3942,7 @@ const server = [
     fault: "on demand: what is no Effect is run",
     file: "packages/server/src/internal/MissingResources.ts",
     by: "packages/server/test/missing.test.ts",
-    line: 'return Effect.isEffect(given) ? given : Effect.die(new TypeError("it gave no Effect"))',
+    line: "return Effect.isEffect(given) ? given : Effect.die(new TypeError(`it gave no Effect: ${Given.kindOf(given)}`))",
     becomes: "return given"
   },
   {

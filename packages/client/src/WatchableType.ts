@@ -10,6 +10,7 @@ import * as MessageSteps from "@effect-xds/proto/MessageSteps"
 import * as Reason from "@effect-xds/proto/Reason"
 import * as Redaction from "@effect-xds/proto/Redaction"
 import * as SensitiveFields from "@effect-xds/proto/SensitiveFields"
+import * as Given from "@effect-xds/transport/Given"
 import * as Fault from "@effect-xds/validate/Fault"
 import * as Rules from "@effect-xds/validate/Rules"
 import * as Either from "effect/Either"
@@ -35,12 +36,16 @@ export class WatchableType<out A> {
   constructor(decoder: ResourceDecoder.ResourceDecoder<A>, tellsAgain?: Options<A>["tellsAgain"]) {
     this.typeUrl = decoder.typeUrl
     const { decodeInSteps, keysOf, nameOf } = decoder
-    const told = (decoded: Either.Either<A, string>, bytes: Uint8Array) =>
-      Either.mapBoth(decoded, {
+    const told = (decoded: Either.Either<A, string>, bytes: Uint8Array): Either.Either<Decoded<A>, string> => {
+      // Whatever the types say: anything else, as a promise, would count as the value `undefined`.
+      const given: unknown = decoded
+      if (!Either.isEither(given)) return Either.left(`decode gave no Either: ${Given.kindOf(given)}`)
+      return Either.mapBoth(decoded, {
         // The reason is sent to the server, to watchers and to the log, and may quote the resource.
-        onLeft: (reason) => Redaction.values(reason, SensitiveFields.values(decoder.typeUrl, bytes)),
+        onLeft: (reason) => Redaction.values(Reason.of(reason), SensitiveFields.values(decoder.typeUrl, bytes)),
         onRight: (value) => new Decoded(this, value)
       })
+    }
     /** What is thrown may quote the resource, too. */
     const quoting = <B>(bytes: Uint8Array, read: () => B): B => {
       try {
@@ -177,7 +182,7 @@ export const fromSchema = <Desc extends DescMessage>(
     const problem: unknown = validate?.(value, name)
     if (problem === undefined) return Either.right(value)
     // A promise, for example, is no verdict: the resource is rejected, whatever the types say.
-    return Either.left(typeof problem === "string" ? problem : `validate gave no text: ${typeof problem}`)
+    return Either.left(typeof problem === "string" ? problem : `validate gave no text: ${Given.kindOf(problem)}`)
   }
   return make({
     typeUrl: typeUrlOf(schema),

@@ -315,3 +315,33 @@ describe("★ what is handed in and fails is named, and everything else goes on"
     )
   )
 })
+
+describe("A decoder that gives something else than its type says", () => {
+  for (const [title, given, words] of [
+    ["nothing", undefined, "decode gave no Either: undefined"],
+    ["a value", "web", "decode gave no Either: string"],
+    ["a promise", Promise.resolve(Either.right("web")), "decode gave no Either: a promise"],
+    // ★ Node would end the process.
+    ["a promise that is rejected", "rejected", "decode gave no Either: a promise"],
+    ["a reason that is no text", Either.left(new Error("no such filter")), "no such filter"]
+  ] as const) {
+    it(`gives ${title}: the resource is rejected, and is not the value \`undefined\``, () => {
+      // Whatever the types say.
+      const careless = (): unknown => (given === "rejected" ? Promise.reject(new Error("away")) : given)
+      const options: Readonly<Record<string, unknown>> = {
+        decode: careless,
+        decodeInSteps: function* () {
+          yield
+          return careless()
+        }
+      }
+      const { decoder } = WatchableType.make(
+        Object.assign({ typeUrl, decode: () => Either.right("never"), decodeInSteps: undefined }, options)
+      )
+      expect(decoder.decode(new Uint8Array(), "web")).toEqual(Either.left(words))
+      const steps = decoder.decodeInSteps?.(new Uint8Array(), "web")
+      steps?.next()
+      expect(steps?.next()).toEqual({ done: true, value: Either.left(words) })
+    })
+  }
+})

@@ -11,6 +11,7 @@ import * as VirtualHostDiscovery from "@effect-xds/core/resource/VirtualHostDisc
 import type { VirtualHost } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as BadOption from "@effect-xds/transport/BadOption"
+import * as Given from "@effect-xds/transport/Given"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { NodeIdentity } from "./ConnectedClient.js"
@@ -225,7 +226,10 @@ export const make = <R = never>({
     const ask = (group: string, name: string, node: NodeIdentity | undefined): Effect.Effect<void, unknown, R> => {
       const { host, routeConfiguration } = VirtualHostDiscovery.split(name) ?? { host: "", routeConfiguration: "" }
       if (host === "") return Effect.void
-      return Effect.flatMap(resolve({ group, node }, routeConfiguration, host), (virtualHost) => {
+      const resolved = resolve({ group, node }, routeConfiguration, host)
+      if (!Effect.isEffect(resolved))
+        return Effect.die(new TypeError(`resolve gave no Effect: ${Given.kindOf(resolved)}`))
+      return Effect.flatMap(resolved, (virtualHost) => {
         if (virtualHost === undefined) return Effect.void
         // ★ Each request for such a host would add one that nobody is sent.
         return answers(routeConfiguration, virtualHost, name)

@@ -109,6 +109,17 @@ describe("★ A function of the application that is wrong is the end of the stre
 
   for (const [title, hook, words] of [
     ["is no Effect", () => ({ cluster: "bad" }), "it gave object, not the name of a group"],
+    // ★ Node would end the process.
+    [
+      "is a promise that is rejected",
+      () => Promise.reject(new Error("away")),
+      "it gave a promise, not the name of a group"
+    ],
+    [
+      "fails with a promise that is rejected",
+      () => Effect.fail(Promise.reject(new Error("away"))),
+      "it failed with a promise"
+    ],
     [
       "throws",
       () =>
@@ -182,7 +193,7 @@ describe("★ A function of the application that is wrong is the end of the stre
       ["null", () => null, `its ${option} is null, ${wanted}`],
       ["a function", () => () => good, `its ${option} is function, ${wanted}`],
       ["a text", () => "sometimes", `its ${option} is "sometimes", ${wanted}`],
-      ["a promise", () => Promise.resolve(good), `its ${option} is object, ${wanted}`],
+      ["a promise", () => Promise.reject(new Error("away")), `its ${option} is a promise, ${wanted}`],
       [
         "nothing: it throws",
         () => {
@@ -207,7 +218,7 @@ describe("★ A function of the application that is wrong is the end of the stre
   for (const [title, given, words] of [
     ["null", null, "it gave null, not an object of settings"],
     ["a text", "fast", 'it gave "fast", not an object of settings'],
-    ["a promise", Promise.resolve({}), "it gave object, not an object of settings"],
+    ["a promise", Promise.resolve({}), "it gave a promise, not an object of settings"],
     ["an Effect", Effect.succeed({}), "it gave object, not an object of settings"]
   ] as const) {
     it.effect(`settings gives ${title}`, () =>
@@ -230,7 +241,12 @@ describe("★ A function of the application that is wrong is the end of the stre
       },
       "no list"
     ],
-    ["gives no refusal", () => true, "it failed with boolean, not with a Refusal"]
+    ["gives no refusal", () => true, "it failed with boolean, not with a Refusal"],
+    [
+      "gives a promise that is rejected",
+      () => Promise.reject(new Error("away")),
+      "it failed with a promise, not with a Refusal"
+    ]
   ] as const) {
     it.effect(`a revocation ${title}`, () =>
       Effect.gen(function* () {

@@ -83,6 +83,11 @@ describe("resources made on demand", () => {
     ["dies", () => Effect.die(new Error("a mistake")), "a mistake"],
     ["gives no Effect", (): unknown => 7, "it gave no Effect"],
     ["gives a Promise", (): unknown => Promise.resolve(7), "it gave no Effect"],
+    [
+      "gives a Promise that is rejected",
+      (): unknown => Promise.reject(new Error("away")),
+      "it gave no Effect: a promise"
+    ],
     ["gives nothing", (): unknown => undefined, "it gave no Effect"],
     ["interrupts itself", () => Effect.interrupt, "Interrupted by"],
     ["takes no end", () => Effect.forever(Effect.yieldNow()), "it took longer than 0.05 s"],

@@ -263,14 +263,18 @@ describe("virtual hosts on demand", () => {
   it.scoped("★ hosts that nobody knows leave nothing behind; a resolver that fails is logged", () =>
     Effect.gen(function* () {
       lines.length = 0
-      const { hosts } = yield* serving((_group, _routes, name) =>
-        name === "bad" ? Effect.fail(new Error("no database")) : Effect.succeed(undefined)
-      )
+      // @ts-expect-error It gives what code without types may give.
+      const resolve: OnDemandHosts.Options["resolve"] = (_group, _routes, name) => {
+        if (name === "promised") return Promise.reject(new Error("away"))
+        return name === "bad" ? Effect.fail(new Error("no database")) : Effect.succeed(undefined)
+      }
+      const { hosts } = yield* serving(resolve)
       const client = yield* MemoryClient.open()
-      client.send(request(["main/stranger", "main/bad", "main/"]))
+      client.send(request(["main/stranger", "main/bad", "main/promised", "main/"]))
       yield* settled
       expect(yield* hosts.size).toBe(0)
       expect(lines.join("\n")).toContain("no database")
+      expect(lines.join("\n")).toContain("resolve gave no Effect: a promise")
     }).pipe(Effect.provide(world))
   )
 

@@ -9,6 +9,7 @@ import * as Reason from "@effect-xds/proto/Reason"
 import type * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as BadOption from "@effect-xds/transport/BadOption"
 import * as ClientTransport from "@effect-xds/transport/ClientTransport"
+import * as Given from "@effect-xds/transport/Given"
 import * as Status from "@effect-xds/transport/Status"
 import * as Certificates from "@effect-xds/transport-node/Certificates"
 import * as ClientTls from "@effect-xds/transport-node/ClientTls"
@@ -238,7 +239,12 @@ class Channel implements ClientTransport.Channel {
     }
     const credentials = this.options.headers
     if (credentials === undefined) return use(headers)
-    const asked = Effect.suspend(() => credentials(this.server)).pipe(
+    const asked = Effect.suspend(() => {
+      const given = credentials(this.server)
+      return Effect.isEffect(given)
+        ? given
+        : Effect.die(new TypeError(`headers gave no Effect: ${Given.kindOf(given)}`))
+    }).pipe(
       // What it gives may be no headers at all: then this is a defect, as if it had thrown.
       Effect.map(lowerCase),
       Effect.mapError((error) => Status.make("UNAUTHENTICATED", `no call credentials: ${error.message}`)),

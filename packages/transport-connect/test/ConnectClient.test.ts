@@ -582,10 +582,11 @@ describe("ConnectClient", () => {
         asked++
         if (asked === 1) return Effect.succeed(undefined)
         if (asked === 2) return Effect.succeed(null)
+        if (asked === 3) return Promise.reject(new Error("away"))
         return Effect.succeed({})
       }
       const to = yield* channel(address, { headers }).pipe(Effect.provide(Logger.replace(Logger.defaultLogger, logger)))
-      for (const attempt of [1, 2]) {
+      for (const attempt of [1, 2, 3]) {
         const { heard } = open(to)
         yield* eventually(() =>
           expect(heard.ends).toEqual([Status.make("UNAUTHENTICATED", "call credentials failed; the log says why")])
@@ -593,6 +594,7 @@ describe("ConnectClient", () => {
         yield* eventually(() => expect(logs.length).toBe(attempt))
       }
       expect(logs[0]).toContain("client failed on a stream TypeError")
+      expect(logs[2]).toContain("headers gave no Effect: a promise")
       const good = open(to)
       yield* eventually(() => expect(good.heard.opened).toBe(1))
       yield* eventually(() => expect(streams.length).toBe(1))

@@ -144,6 +144,9 @@ describe("a further service", () => {
           throw new Error("no database")
         })
       ).toContain("no database")
+      // The types let it pass.
+      const late = (): unknown => Promise.reject(new Error("away"))
+      expect(yield* reasonOf(late)).toContain("`services` gave a promise; services are added before it returns")
     })
   )
 })
@@ -259,6 +262,8 @@ describe("an interceptor", () => {
             throw new Error("ouch")
           case "lies":
             return Effect.succeed(null)
+          case "promises":
+            return Promise.reject(new Error("away"))
           case "hides":
             return Effect.succeed({ ...call, peer: {} })
           case "status":
@@ -279,10 +284,11 @@ describe("an interceptor", () => {
         )
       expect(yield* statusOf("throws")).toBe("13 internal error")
       expect(yield* statusOf("lies")).toBe("13 internal error")
+      expect(yield* statusOf("promises")).toBe("13 internal error")
       expect(yield* statusOf("hides")).toBe("13 internal error")
       expect(yield* statusOf("status")).toBe("13 internal error")
       expect(yield* statusOf("hangs")).toBe("14 the server could not look at the call within 300 ms")
-      expect(logs.filter(({ message }) => message === "an interceptor failed").length).toBe(4)
+      expect(logs.filter(({ message }) => message === "an interceptor failed").length).toBe(5)
       // Its client goes away while it is looked at.
       const gone = Http2Client.open(session, { "x-bad": "hangs" })
       yield* eventually(() => expect(looking).toBe(2))

@@ -6,5 +6,6 @@
 export * as BadOption from "./BadOption.js"
 export * as ClientTransport from "./ClientTransport.js"
 export * as EventLoop from "./EventLoop.js"
+export * as Given from "./Given.js"
 export * as ServerTransport from "./ServerTransport.js"
 export * as Status from "./Status.js"

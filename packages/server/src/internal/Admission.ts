@@ -8,6 +8,7 @@ import * as Reason from "@effect-xds/proto/Reason"
 import * as Redaction from "@effect-xds/proto/Redaction"
 import type { Node } from "@effect-xds/proto/envoy/config/core/v3/base"
 import { NodeSchema } from "@effect-xds/proto/envoy/config/core/v3/base"
+import * as Given from "@effect-xds/transport/Given"
 import * as Status from "@effect-xds/transport/Status"
 import type { NodeIdentity } from "../ConnectedClient.js"
 import * as ConnectedClient from "../ConnectedClient.js"
@@ -111,8 +112,10 @@ export const groupName = (
   { maxNameLength }: { readonly maxNameLength: number }
 ): string | Denial => {
   if (typeof given !== "string") {
-    const type = given === null ? "null" : typeof given
-    return failed(by, new TypeError(`it gave ${type}, not the name of a group`))
+    return failed(
+      by,
+      new TypeError(`it gave ${Given.kindOf(given)}, not the name of a group, or an Effect or Stream of it`)
+    )
   }
   if (given.length <= maxNameLength) return given
   const message = `the name of the group has ${given.length} characters; at most ${maxNameLength} are allowed`
@@ -126,7 +129,7 @@ export const refusal = (given: unknown, by: string): Denial => {
   if (!(given instanceof Refusal)) {
     return failed(
       by,
-      given instanceof Error ? given : new TypeError(`it failed with ${typeof given}, not with a Refusal`)
+      given instanceof Error ? given : new TypeError(`it failed with ${Given.kindOf(given)}, not with a Refusal`)
     )
   }
   if (isError(given.code)) return refused(given.code, given.reason)

@@ -7,6 +7,7 @@ import type { Named } from "@effect-xds/core/server/InterestIndex"
 import type * as Steps from "@effect-xds/core/Steps"
 import * as Reason from "@effect-xds/proto/Reason"
 import * as Redaction from "@effect-xds/proto/Redaction"
+import * as Given from "@effect-xds/transport/Given"
 import type { LogThrottle } from "@effect-xds/transport-node/LogThrottle"
 import * as TimerTable from "@effect-xds/transport-node/TimerTable"
 import * as Cause from "effect/Cause"
@@ -116,7 +117,7 @@ export const make = <R>(
     const call = ({ group, name, node, typeUrl }: MissingName): Effect.Effect<unknown, unknown, R> =>
       Effect.suspend((): Effect.Effect<unknown, unknown, R> => {
         const given = onMissing(group, typeUrl, name, node)
-        return Effect.isEffect(given) ? given : Effect.die(new TypeError("it gave no Effect"))
+        return Effect.isEffect(given) ? given : Effect.die(new TypeError(`it gave no Effect: ${Given.kindOf(given)}`))
       }).pipe(
         // An uninterruptible call is not waited for either.
         Effect.disconnect,

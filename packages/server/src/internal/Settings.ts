@@ -7,6 +7,7 @@ import * as ServerStream from "@effect-xds/core/server/ServerStream"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import * as BadOption from "@effect-xds/transport/BadOption"
+import * as Given from "@effect-xds/transport/Given"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { GroupSettings, Options, Wildcards } from "../ServerOptions.js"
@@ -66,7 +67,7 @@ const shown = (value: unknown): string =>
     ? String(value)
     : typeof value === "string"
       ? JSON.stringify(value.slice(0, 64))
-      : typeof value
+      : Given.kindOf(value)
 
 const isMode = (value: unknown): value is Heartbeat.Mode =>
   value === "declared" || value === "always" || value === "never"

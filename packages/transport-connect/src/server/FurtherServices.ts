@@ -4,6 +4,7 @@ import type { ConnectRouter, Interceptor } from "@connectrpc/connect"
 import { createConnectRouter } from "@connectrpc/connect"
 import { compressionGzip } from "@connectrpc/connect-node"
 import type { UniversalHandler } from "@connectrpc/connect/protocol"
+import * as Given from "@effect-xds/transport/Given"
 import * as BuiltInCall from "../grpc/BuiltInCall.js"
 import * as BuiltInServices from "../grpc/BuiltInServices.js"
 import * as MethodTable from "../grpc/MethodTable.js"
@@ -47,7 +48,10 @@ export const make = (shared: Shared, add: ((router: ConnectRouter) => void) | un
     acceptCompression: [compressionGzip],
     interceptors: [counted(shared)]
   })
-  add(router)
+  const given: unknown = Reflect.apply(add, undefined, [router])
+  // What it would add later is served by nobody.
+  if (given instanceof Promise)
+    throw new TypeError(`\`services\` gave ${Given.kindOf(given)}; services are added before it returns`)
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]))
   for (const path of handlers.keys()) {
     if (MethodTable.find(path) !== undefined || BuiltInServices.isUnary(path, shared.reflection) !== undefined) {

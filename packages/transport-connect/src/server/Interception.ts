@@ -1,5 +1,5 @@
 /** Runs the interceptors of a server, in order, for each call. */
-import { Status } from "@effect-xds/transport"
+import { Given, Status } from "@effect-xds/transport"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -45,7 +45,12 @@ export const make = (
   const slow = Status.make("UNAVAILABLE", `the server could not look at the call within ${timeout} ms`)
   return (call, settle) => {
     const scope = Effect.runSync(Scope.make())
-    const all = Effect.reduce(interceptors, call, (before, interceptor) => Effect.suspend(() => interceptor(before)))
+    const all = Effect.reduce(interceptors, call, (before, interceptor) =>
+      Effect.suspend(() => {
+        const given = interceptor(before)
+        return Effect.isEffect(given) ? given : Effect.die(new TypeError(`it gave no Effect: ${Given.kindOf(given)}`))
+      })
+    )
     const fiber = fork(
       // In a later turn, so that `settle` is not called from within.
       Effect.zipRight(Effect.yieldNow(), Scope.extend(all, scope)).pipe(
