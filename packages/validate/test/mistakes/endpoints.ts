@@ -152,6 +152,18 @@ export const ofEndpoints: ReadonlyArray<Mistake> = [
     config: withCluster({ load_assignment: assignment("web", {}) })
   },
   {
+    title: "strict dns no address",
+    rules: ["endpoint-port"],
+    envoy: "accepts",
+    config: withCluster({ type: "STRICT_DNS", load_assignment: assignment("web", { endpoint: { hostname: "a" } }) })
+  },
+  {
+    title: "logical dns no endpoint",
+    rules: ["endpoint-port"],
+    envoy: "accepts",
+    config: withCluster({ type: "LOGICAL_DNS", load_assignment: assignment("web", {}) })
+  },
+  {
     title: "static named port",
     rules: ["named-port"],
     envoy: "refuses",

@@ -70,6 +70,8 @@ const stateOfTheWorld: ReadonlyArray<number> = [1, 2]
 const ofEndpoint = (site: Site, { hostIdentifier }: LbEndpoint, discovery: Clusters.Discovery): void => {
   const endpoint = hostIdentifier.case === "endpoint" ? hostIdentifier.value : undefined
   if (endpoint?.address?.address.case === undefined) {
+    // ★ Envoy takes it where names are looked up: of an empty one it finds no address.
+    if (isDns(discovery)) return site.fault("endpoint-port", "must be set: without one nobody listens", ofOne)
     return site.fault("endpoint-address", "must be set", ["endpoint", "address"])
   }
   ofAddress(site, endpoint.address, discovery, ofOne)
