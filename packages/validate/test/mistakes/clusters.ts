@@ -366,6 +366,30 @@ export const ofClusters: ReadonlyArray<Mistake> = [
     config: withCluster({ lb_subset_config: { subset_selectors: [{ keys: ["a"], fallback_policy: "KEYS_SUBSET" }] } })
   },
   {
+    title: "subset fallback of a selector without keys",
+    rules: [],
+    envoy: "accepts",
+    config: withCluster({
+      lb_subset_config: {
+        subset_selectors: [
+          { fallback_policy: "KEYS_SUBSET" },
+          { fallback_policy: "ANY_ENDPOINT", fallback_keys_subset: ["a"] }
+        ]
+      }
+    })
+  },
+  {
+    title: "subset fallback keys of another policy",
+    rules: ["subset-fallback"],
+    envoy: "refuses",
+    says: "fallback_keys_subset can be set only for KEYS_SUBSET fallback_policy",
+    config: withCluster({
+      lb_subset_config: {
+        subset_selectors: [{ keys: ["a", "b"], fallback_policy: "NO_FALLBACK", fallback_keys_subset: ["a"] }]
+      }
+    })
+  },
+  {
     title: "dynamic forward proxy rr",
     rules: ["cluster-provided"],
     envoy: "refuses",

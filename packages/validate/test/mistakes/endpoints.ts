@@ -164,6 +164,24 @@ export const ofEndpoints: ReadonlyArray<Mistake> = [
     config: withCluster({ type: "LOGICAL_DNS", load_assignment: assignment("web", {}) })
   },
   {
+    title: "static additional address that is none",
+    rules: ["endpoint-address"],
+    envoy: "refuses",
+    says: "Address must be set",
+    config: withCluster({
+      load_assignment: assignment("web", { endpoint: { address: address(1), additional_addresses: [{}] } })
+    })
+  },
+  {
+    title: "strict dns additional address that is none",
+    rules: [],
+    envoy: "accepts",
+    config: withCluster({
+      type: "STRICT_DNS",
+      load_assignment: assignment("web", { endpoint: { address: address(1), additional_addresses: [{}] } })
+    })
+  },
+  {
     title: "static named port",
     rules: ["named-port"],
     envoy: "refuses",

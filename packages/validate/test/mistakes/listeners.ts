@@ -133,6 +133,14 @@ export const ofListeners: ReadonlyArray<Mistake> = [
     }
   },
   {
+    title: "additional address that is none",
+    rules: ["listener-address"],
+    envoy: "refuses",
+    // Not in words: a running one ends, too.
+    says: "ended with SIGABRT",
+    config: withListener({ additional_addresses: [{}] })
+  },
+  {
     title: "additional address twice",
     rules: [],
     envoy: "accepts",

@@ -141,11 +141,16 @@ const ofSubsets = ({ lbSubsetConfig, loadBalancingPolicy }: Cluster, site: Site)
   for (const [index, selector] of (lbSubsetConfig?.subsetSelectors ?? []).entries()) {
     const { fallbackKeysSubset, keys } = selector
     const fallbackPolicy: number = selector.fallbackPolicy
-    if (fallbackPolicy !== keysSubset) continue
+    // ★ Without keys a selector counts for nothing.
+    if (keys.length === 0) continue
+    const path = ["lb_subset_config", "subset_selectors", index, "fallback_keys_subset"]
+    if (fallbackPolicy !== keysSubset) {
+      if (fallbackKeysSubset.length > 0) site.fault("subset-fallback", "must be empty: it is for KEYS_SUBSET", path)
+      continue
+    }
     const all = new Set(keys)
     const isPart = fallbackKeysSubset.length > 0 && fallbackKeysSubset.every((key) => all.has(key))
     if (isPart && new Set(fallbackKeysSubset).size < all.size) continue
-    const path = ["lb_subset_config", "subset_selectors", index, "fallback_keys_subset"]
     site.fault("subset-fallback", "must be some of the keys, but not all", path)
   }
 }

@@ -80,8 +80,9 @@ const ofEndpoint = (site: Site, { hostIdentifier }: LbEndpoint, discovery: Clust
     Addresses.check(site, checked, ["endpoint", "health_check_config", "address"])
   }
   for (const [index, { address }] of endpoint.additionalAddresses.entries()) {
-    if (address === undefined) continue
-    ofAddress(site, address, discovery, ["endpoint", "additional_addresses", index, "address"])
+    const path = ["endpoint", "additional_addresses", index, "address"]
+    if (address !== undefined) ofAddress(site, address, discovery, path)
+    else if (!isDns(discovery)) site.fault("endpoint-address", "must be set", path)
   }
 }
 

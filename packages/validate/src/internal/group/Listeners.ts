@@ -56,7 +56,11 @@ const ofAddresses = (self: Listener, site: Site): void => {
   ]
   const own = new Set<string>()
   for (const { address, path } of all) {
-    if (address === undefined) continue
+    if (address === undefined) {
+      // ★ Envoy does not refuse it: it ends.
+      site.fault("listener-address", "must be set", path)
+      continue
+    }
     Addresses.check(site, address, path)
     const key = Addresses.boundTo(address, self.bindToPort ?? true)
     // ★ A listener may name its own address twice.
