@@ -70,6 +70,7 @@ export const all: ReadonlyArray<GroupRule> = [
   envoy("filter-chains", "Listener.filter_chains", "A listener has filter chains; one for UDP has none"),
   envoy("filter-chain-match-unique", "Listener.filter_chains", "No connection matches two filter chains"),
   envoy("filter-chain-match-fields", "FilterChainMatch.address_suffix", "Matches of address suffixes do not exist"),
+  envoy("filter-chain-name", "Listener.filter_chain_matcher", "With a matcher each filter chain has a name of its own"),
   envoy("server-names", "FilterChainMatch.server_names", "The star of a server name is its first label"),
   envoy("network-filter-order", "FilterChain.filters", "A terminal filter is the last one, and no other is"),
   both(envoy("http-filter-order", "HttpConnectionManager.http_filters, A39", "The router is the last HTTP filter")),
@@ -105,6 +106,7 @@ export const all: ReadonlyArray<GroupRule> = [
   envoy("header-format", "HeaderValueOption", "A percent sign begins a command, or is there twice"),
   warning(envoy("header-command", "HeaderValueOption", "A command in a header is one of Envoy's")),
   envoy("direct-response-size", "max_direct_response_body_size_bytes", "The body of a direct response is not too long"),
+  envoy("virtual-host-matcher", "VirtualHost.matcher", "A virtual host has a matcher or routes"),
   envoy("virtual-cluster", "VirtualCluster.headers", "A virtual cluster has headers"),
   envoy("connect-config", "UpgradeConfig.connect_config", "Only CONNECT has a connect_config"),
   envoy("vhds-source", "Vhds.config_source", "Virtual hosts come over the incremental protocol"),
@@ -126,6 +128,12 @@ export const all: ReadonlyArray<GroupRule> = [
   ),
   envoy("ring-size", "RingHashLbConfig.minimum_ring_size", "The least size of a ring is not over the largest"),
   envoy("maglev-table-size", "MaglevLbConfig.table_size", "The size of a table is a prime number"),
+  envoy(
+    "source-addresses",
+    "BindConfig.extra_source_addresses",
+    "Beside a source address there is at most one more, of the other version of IP"
+  ),
+  envoy("health-check-name", "HealthCheck.name", "Of several health checks each has a name of its own"),
   envoy("health-check-payload", "HealthCheck.Payload.text", "Payloads are pairs of hexadecimal digits"),
   envoy("health-check-http2", "HealthCheck.grpc_health_check", "Clusters with gRPC health checks speak HTTP/2"),
   envoy(
@@ -174,6 +182,11 @@ export const all: ReadonlyArray<GroupRule> = [
     "regular-expression-size",
     "re2.max_program_size.error_level",
     "Compiled, they have at most 100 instructions, or as many as their matcher says"
+  ),
+  envoy(
+    "config-source",
+    "ConfigSource",
+    "A source says where resources come from: one cluster, and how often for REST"
   ),
   envoy("duration", "google.protobuf.Duration", "Durations are positive, and at most 292 years"),
   envoy("token-bucket", "LocalRateLimit.token_bucket", "Buckets are filled at most every 50 ms")

@@ -3,6 +3,7 @@ import {
   address,
   any,
   assignment,
+  chain,
   type Config,
   downstreamTls,
   endpoint,
@@ -10,6 +11,7 @@ import {
   httpOptions,
   type Json,
   listenerFilter,
+  manager,
   router,
   tcpProxy,
   upstreamTls,
@@ -63,6 +65,41 @@ const http3 = httpOptions({ explicit_http_config: { http3_protocol_options: {} }
 const http3AsDownstream = httpOptions({ use_downstream_protocol_config: { http3_protocol_options: {} } })
 const negotiated = (changes: Json): Json => httpOptions({ auto_config: { http3_protocol_options: {}, ...changes } })
 const cached = { alternate_protocols_cache_options: { name: "c" } }
+const v4 = { address: "127.0.0.2", port_value: 0 }
+const v6 = { address: "::1", port_value: 0 }
+const boundTo = (changes: Json): Config =>
+  withCluster({ upstream_bind_config: { source_address: { address: "127.0.0.1", port_value: 0 }, ...changes } })
+const withChecks = (...names: ReadonlyArray<string | undefined>): Config =>
+  withCluster({ health_checks: names.map((name) => healthCheck({ tcp_health_check: {}, name })) })
+const toChain = {
+  on_no_match: { action: { name: "a", typed_config: any("google.protobuf.StringValue", { value: "a" }) } }
+}
+const namedChain = { name: "a", ...chain(manager()) }
+const matched = (...filter_chains: ReadonlyArray<Json>): Config =>
+  withListener({ filter_chain_matcher: toChain, filter_chains })
+const fromSource = (api: Json): Json => ({
+  resource_api_version: "V3",
+  api_config_source: { transport_api_version: "V3", ...api }
+})
+const fromApi = (api: Json): Config =>
+  withManager({ route_config: undefined, rds: { route_config_name: "main", config_source: fromSource(api) } })
+const edsFrom = (api: Json): Json => ({
+  type: "EDS",
+  load_assignment: undefined,
+  eds_cluster_config: { eds_config: fromSource(api) }
+})
+const secretFrom = (api: Json): Config =>
+  withCluster({
+    transport_socket: upstreamTls({
+      validation_context_sds_secret_config: { name: "s", sds_config: fromSource(api) }
+    })
+  })
+const google = { google_grpc: { target_uri: "localhost:1", stat_prefix: "g" } }
+const restOf = (...cluster_names: ReadonlyArray<string>): Json => ({
+  api_type: "REST",
+  cluster_names,
+  refresh_delay: "1s"
+})
 const inStruct = any("google.protobuf.Struct", { value: { stat_prefix: "x" } })
 const automatic = (changes: Json): Config => withCluster({ ...httpOptions({ auto_config: {} }), ...changes })
 
@@ -214,6 +251,84 @@ export const ofProtocols: ReadonlyArray<Mistake> = [
       "filter config in a filter config",
       filterConfig({ config: any("envoy.config.route.v3.FilterConfig", { disabled: true }) })
     ]
+  ]),
+  ...refused("source-addresses", "upstream binding config has more than one extra/additional source addresses", [
+    ["two extra source addresses", boundTo({ extra_source_addresses: [{ address: v6 }, { address: v6 }] })],
+    ["two additional source addresses", boundTo({ additional_source_addresses: [v6, v6] })]
+  ]),
+  ...refused("source-addresses", "upstream binding config has two same IP version source addresses", [
+    ["extra source address of the same version", boundTo({ extra_source_addresses: [{ address: v4 }] })]
+  ]),
+  ...refused(
+    "source-addresses",
+    "upstream binding config has extra/additional source addresses but no source_address",
+    [
+      [
+        "extra source address alone",
+        withCluster({ upstream_bind_config: { extra_source_addresses: [{ address: v6 }] } })
+      ]
+    ]
+  ),
+  ...refused("source-addresses", "t specify both `extra_source_addresses` and `additional_source_addresses`", [
+    [
+      "extra and additional source addresses",
+      boundTo({ extra_source_addresses: [{ address: v6 }], additional_source_addresses: [v6] })
+    ]
+  ]),
+  ...refused("health-check-name", "is missing a name; all health checks must have a name when multiple", [
+    ["health checks without names", withChecks(undefined, undefined)],
+    ["health checks of which one has a name", withChecks("a", undefined)]
+  ]),
+  ...refused("health-check-name", "duplicate health check name 'a' at index 1", [
+    ["health checks of one name", withChecks("a", "a")]
+  ]),
+  ...taken([
+    ["health check without a name", withChecks(undefined)],
+    ["health checks with names", withChecks("a", "b")],
+    ["additional source address", boundTo({ additional_source_addresses: [v6] })]
+  ]),
+  ...refused("filter-chain-name", '"name" field is required when using a listener matcher', [
+    ["filter chain without a name beside a matcher", withListener({ filter_chain_matcher: toChain })]
+  ]),
+  ...refused("filter-chain-name", "\"name\" field is duplicated with value 'a'", [
+    ["filter chains of one name beside a matcher", matched(namedChain, namedChain)]
+  ]),
+  ...taken([["filter chain with a name beside a matcher", matched(namedChain)]]),
+  ...refused("virtual-host-matcher", "cannot set both matcher and routes on virtual host", [
+    ["routes beside a matcher", withHosts(virtualHost({ matcher: {} }))]
+  ]),
+  ...taken([["a matcher without routes", withHosts(virtualHost({ matcher: {}, routes: [] }))]]),
+  ...refused("config-source", "API configs must have either a gRPC service or a cluster name defined", [
+    ["source without a service", fromApi({ api_type: "GRPC" })],
+    ["source of endpoints without a service", withCluster({ ...edsFrom({ api_type: "DELTA_GRPC" }) })]
+  ]),
+  ...refused("config-source", "GRPC must have no more than 1 gRPC services specified", [
+    ["source with two services", fromApi({ api_type: "DELTA_GRPC", grpc_services: [google, google] })]
+  ]),
+  ...refused("config-source", "GRPC must not have a cluster name specified", [
+    ["source with a name for gRPC", fromApi({ api_type: "GRPC", cluster_names: ["web"] })]
+  ]),
+  ...refused("config-source", "if not a gRPC type, must not have a gRPC service specified", [
+    ["source with a service for REST", fromApi({ api_type: "REST", refresh_delay: "1s", grpc_services: [google] })]
+  ]),
+  ...refused("config-source", "refresh_delay is required for REST API configuration sources", [
+    ["source for REST without a delay", fromApi({ api_type: "REST", cluster_names: ["web"] })]
+  ]),
+  ...refused("config-source", "An RDS config must have either a 'config_source' or an xDS-TP", [
+    ["routes without a source", withManager({ route_config: undefined, rds: { route_config_name: "main" } })]
+  ]),
+  {
+    title: "source of a secret for REST without a name",
+    rules: ["config-source"],
+    envoy: "refuses",
+    // Not in words: a running one ends, too.
+    says: "ended with SIGSEGV",
+    config: secretFrom({ api_type: "REST", refresh_delay: "1s" })
+  },
+  ...taken([
+    ["source of a secret for REST with two names", secretFrom({ ...restOf("web", "web"), grpc_services: [google] })],
+    ["source for REST", fromApi(restOf("web"))],
+    ["source for gRPC", fromApi({ api_type: "GRPC", grpc_services: [google] })]
   ]),
   ...refused("extension-category", "with type URL: 'google.protobuf.Struct'", [
     ["http filter in a Struct", withFilters({ name: "envoy.filters.http.buffer", typed_config: inStruct }, router)],

@@ -412,6 +412,25 @@ export const ofRoutes: ReadonlyArray<Mistake> = [
     })
   },
   {
+    title: "vhds aggregated",
+    rules: ["vhds-source"],
+    envoy: "refuses",
+    says: "(which uses Delta xDS) is supported as a config source",
+    config: withRoutes({
+      virtual_hosts: [],
+      vhds: {
+        config_source: {
+          resource_api_version: "V3",
+          api_config_source: {
+            api_type: "AGGREGATED_DELTA_GRPC",
+            transport_api_version: "V3",
+            grpc_services: [{ envoy_grpc: { cluster_name: "web" } }]
+          }
+        }
+      }
+    })
+  },
+  {
     title: "plugin unknown",
     rules: ["plugin-reference"],
     envoy: "refuses",

@@ -48,7 +48,7 @@ const isZone = (zone: string, text: string): boolean =>
   (/^%\d+$/.test(zone) && Number(zone.slice(1)) <= maxUint32) || (interfaceName.test(zone) && isOfLink(text))
 
 /** ★ Envoy reads the zone of an IPv6 address, too. */
-const isIp = (text: string): boolean => {
+export const isIp = (text: string): boolean => {
   const zone = zoneOf(text)
   if (zone === "") return InternetText.isIp(text)
   return InternetText.isIp(text.slice(0, -zone.length)) && isZone(zone, text)

@@ -1,6 +1,7 @@
 /** Clusters. */
 import type { Cluster } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import type { OutlierDetection } from "@effect-xds/proto/envoy/config/cluster/v3/outlier_detection"
+import type { BindConfig } from "@effect-xds/proto/envoy/config/core/v3/address"
 import type { TransportSocket } from "@effect-xds/proto/envoy/config/core/v3/base"
 import type { GrpcService_EnvoyGrpc } from "@effect-xds/proto/envoy/config/core/v3/grpc_service"
 import type { HealthCheck } from "@effect-xds/proto/envoy/config/core/v3/health_check"
@@ -12,6 +13,7 @@ import type { RingHash } from "@effect-xds/proto/envoy/extensions/load_balancing
 import type { HttpProtocolOptions } from "@effect-xds/proto/envoy/extensions/upstreams/http/v3/http_protocol_options"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
+import * as Addresses from "./Addresses.js"
 import * as Durations from "./Durations.js"
 import type { Segment, Site } from "./Facts.js"
 import * as ConfigSources from "./ConfigSources.js"
@@ -37,6 +39,8 @@ const ofCluster = (self: Cluster, site: Site): void => {
     site.fault("original-dst", "must not be set: connections say where they go", ["load_assignment"])
   }
   ofBalancing(self, discovery, site)
+  if (self.upstreamBindConfig !== undefined) ofBinding(self.upstreamBindConfig, site)
+  ofNames(self.healthChecks, site)
   const hasGrpcChecks = self.healthChecks.some(({ healthChecker }) => healthChecker.case === "grpcHealthCheck")
   const hasOptions = Object.values(self.typedExtensionProtocolOptions).some(isHttpOptions)
   // eslint-disable-next-line @typescript-eslint/no-deprecated -- Envoy still reads it
@@ -71,6 +75,35 @@ const ofEds = ({ edsClusterConfig, name }: Cluster, discovery: Discovery, site: 
   const service = edsClusterConfig?.serviceName ?? ""
   const path = service === "" ? ["name"] : ["eds_cluster_config", "service_name"]
   site.refer("endpoints-reference", ResourceType.ClusterLoadAssignment, service === "" ? name : service, path)
+}
+
+/** ★ What another selector does with the addresses is its own. */
+const ofBinding = (self: BindConfig, site: Site): void => {
+  // eslint-disable-next-line @typescript-eslint/no-deprecated -- Envoy still reads it
+  const { additionalSourceAddresses, extraSourceAddresses, localAddressSelector, sourceAddress } = self
+  if (localAddressSelector !== undefined) return
+  const isExtra = extraSourceAddresses.length > 0
+  const field = isExtra ? "extra_source_addresses" : "additional_source_addresses"
+  const fault = (problem: string): void => site.fault("source-addresses", problem, ["upstream_bind_config", field])
+  const others = isExtra ? extraSourceAddresses.map(({ address }) => address) : additionalSourceAddresses
+  if (others.length === 0) return
+  if (isExtra && additionalSourceAddresses.length > 0) return fault("must be empty beside additional_source_addresses")
+  if (sourceAddress === undefined) return fault("must be empty without a source_address")
+  if (others.length > 1) return fault("must have one address")
+  const [one, other] = [sourceAddress.address, others[0]?.address ?? ""]
+  if (!Addresses.isIp(one) || !Addresses.isIp(other)) return
+  if (one.includes(":") === other.includes(":")) fault("must be of the other version of IP than source_address")
+}
+
+const ofNames = (healthChecks: Cluster["healthChecks"], site: Site): void => {
+  if (healthChecks.length < 2) return
+  const seen = new Set<string>()
+  for (const [index, { name }] of healthChecks.entries()) {
+    const path = ["health_checks", index, "name"]
+    if (name === "") site.fault("health-check-name", "must be set: there are several checks", path)
+    else if (seen.has(name)) site.fault("health-check-name", "must not be that of another check", path)
+    seen.add(name)
+  }
 }
 
 const ofLogicalDns = ({ loadAssignment }: Cluster, site: Site): void => {
@@ -315,7 +348,7 @@ export const readings: ReadonlyArray<Reading.Reading> = [
   ),
   Reading.of<TcpProxy>("envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy", ofTcpProxy),
   Reading.of<ClusterConfig>("envoy.extensions.clusters.aggregate.v3.ClusterConfig", ofAggregate),
-  ConfigSources.reading,
+  ...ConfigSources.readings,
   Reading.of<GrpcService_EnvoyGrpc>("envoy.config.core.v3.GrpcService.EnvoyGrpc", ({ clusterName: name }, site) => {
     if (!isOfSource(site)) site.refer("service-cluster-reference", ResourceType.Cluster, name, ["cluster_name"])
   }),

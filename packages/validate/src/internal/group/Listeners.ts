@@ -28,8 +28,8 @@ const ofListener = function* (self: Listener, site: Site): MessageSteps.Steps<vo
   } else if (!hasChains && fcdsConfig === undefined) {
     site.fault("filter-chains", "must have a filter chain", ["filter_chains"])
   }
-  // With a matcher the matches of the chains count for nothing.
-  if (filterChainMatcher !== undefined) return
+  // With a matcher, which names the chains, their matches count for nothing.
+  if (filterChainMatcher !== undefined) return ofNames(self, site)
   for (const [index, { filterChainMatch: match }] of filterChains.entries()) {
     if (match === undefined) continue
     const path = ["filter_chains", index, "filter_chain_match"]
@@ -43,6 +43,16 @@ const ofListener = function* (self: Listener, site: Site): MessageSteps.Steps<vo
   }
   const matches = filterChains.map(({ filterChainMatch }) => filterChainMatch)
   yield* FilterChainMatches.check(site, matches)
+}
+
+const ofNames = ({ filterChains }: Listener, site: Site): void => {
+  const seen = new Set<string>()
+  for (const [index, { name }] of filterChains.entries()) {
+    const path = ["filter_chains", index, "name"]
+    if (name === "") site.fault("filter-chain-name", "must be set: the filter_chain_matcher asks for it", path)
+    else if (seen.has(name)) site.fault("filter-chain-name", "must not be that of another chain", path)
+    seen.add(name)
+  }
 }
 
 const ofAddresses = (self: Listener, site: Site): void => {

@@ -113,8 +113,8 @@ const mirrors = (site: Site, policies: ReadonlyArray<RouteAction_RequestMirrorPo
   }
 }
 
-/** `REST` and `GRPC`: state of the world. What ADS speaks is not known here. */
-const stateOfTheWorld: ReadonlyArray<number> = [1, 2]
+/** `DELTA_GRPC` of the types of APIs. What ADS speaks is not known here. */
+const incremental: number = 3
 
 const ofConfiguration = function* (self: RouteConfiguration, site: Site): MessageSteps.Steps<void> {
   headers(site, self)
@@ -126,7 +126,8 @@ const ofConfiguration = function* (self: RouteConfiguration, site: Site): Messag
   }
   yield* domains(site, self.virtualHosts)
   const source = self.vhds?.configSource?.configSourceSpecifier
-  if (source?.case === "apiConfigSource" && stateOfTheWorld.includes(source.value.apiType)) {
+  const apiType: number | undefined = source?.case === "apiConfigSource" ? source.value.apiType : undefined
+  if (apiType !== undefined && apiType !== incremental) {
     site.fault("vhds-source", "must be DELTA_GRPC or ADS", ["vhds", "config_source", "api_config_source", "api_type"])
   }
 }
@@ -164,6 +165,9 @@ const ofVirtualHost = (self: VirtualHost, site: Site): void => {
       const problem = `must have one star, at the start or at the end, is ${quoted(domain)}`
       site.fault("domain-wildcard", problem, ["domains", index])
     }
+  }
+  if (self.matcher !== undefined && self.routes.length > 0) {
+    site.fault("virtual-host-matcher", "must be empty beside a matcher", ["routes"])
   }
   for (const [index, { headers }] of self.virtualClusters.entries()) {
     if (headers.length === 0) site.fault("virtual-cluster", "must have headers", ["virtual_clusters", index, "headers"])
