@@ -69,9 +69,14 @@ const countOf = (count: number, what: string): string => `${count} ${what}${coun
  * Reads the directory, puts what is good into the store and goes on doing so until the scope closes. When it returns,
  * the store holds what was read first.
  *
+ * @param onGroups runs when groups were found that were not there, before what is in them, or went to them, changes in the store
  * @since 0.1.0
  */
-export const make = (path: string, store: SnapshotStore.Service): Effect.Effect<DirectoryFeed, never, Scope.Scope> =>
+export const make = (
+  path: string,
+  store: SnapshotStore.Service,
+  onGroups: (found: ReadonlyArray<string>, all: ReadonlySet<string>) => Effect.Effect<void>
+): Effect.Effect<DirectoryFeed, never, Scope.Scope> =>
   Effect.gen(function* () {
     const directory = yield* ResourceDirectory.make(path, { rootGroup: LocalResources.rootGroup })
     const first = yield* directory.status
@@ -103,9 +108,16 @@ export const make = (path: string, store: SnapshotStore.Service): Effect.Effect<
         discard: true
       })
 
+    const found = (names: Iterable<string>): Effect.Effect<void> =>
+      Effect.suspend(() => {
+        const those = Array.from(names).filter((name) => !known.has(name))
+        for (const name of those) known.add(name)
+        return those.length === 0 ? Effect.void : onGroups(those, known)
+      })
+
     const apply = ({ group, isFirst, removed, resources, upserted }: ResourceDirectory.GroupChange) =>
       Effect.gen(function* () {
-        known.add(group)
+        yield* found(isFirst || group === LocalResources.rootGroup ? directory.groups() : [group])
         if (resources.length === 0) empty.add(group)
         else empty.delete(group)
         let isWhole = isFirst || refused.has(group)
@@ -158,10 +170,10 @@ export const make = (path: string, store: SnapshotStore.Service): Effect.Effect<
     // A group that was never good is in no change; its files are in the events.
     yield* directory.events.pipe(
       Stream.runForEach((event) =>
-        Effect.sync(() => {
-          if (event._tag !== "Accepted" && event._tag !== "Rejected") return
+        Effect.suspend(() => {
+          if (event._tag !== "Accepted" && event._tag !== "Rejected") return Effect.void
           const parts = relative(directory.path, event.path).split(sep)
-          known.add(parts.length > 1 ? (parts[0] ?? LocalResources.rootGroup) : LocalResources.rootGroup)
+          return found([parts.length > 1 ? (parts[0] ?? LocalResources.rootGroup) : LocalResources.rootGroup])
         })
       ),
       Effect.forkScoped

@@ -8,6 +8,7 @@ import { AdminServer } from "@effect-xds/admin"
 import type { Node } from "@effect-xds/proto/envoy/config/core/v3/base"
 import type { Api } from "@effect-xds/proto/ResourceType"
 import { type Client, SnapshotStore, type Validator, XdsServer } from "@effect-xds/server"
+import type { Refusal } from "@effect-xds/server/Refusal"
 import type * as SqlStore from "@effect-xds/store-sql/SqlStore"
 import { ServerTransport } from "@effect-xds/transport"
 import * as ConnectServer from "@effect-xds/transport-connect/ConnectServer"
@@ -19,12 +20,14 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
+import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { access, constants, mkdir, realpath, stat } from "node:fs/promises"
 import { relative, resolve } from "node:path"
 import * as AllowList from "./AllowList.js"
 import * as ApiVersion from "./ApiVersion.js"
+import * as Arrivals from "./Arrivals.js"
 import { CommandFailure } from "./CommandFailure.js"
 import * as DirectoryFeed from "./DirectoryFeed.js"
 import * as EnvoyBootstrap from "./EnvoyBootstrap.js"
@@ -278,12 +281,18 @@ interface Feed extends Pick<DirectoryFeed.DirectoryFeed, "groups" | "notReady"> 
 }
 
 /** A store whose groups others put into it. */
-const ofStore = (store: SnapshotStore.Store): Effect.Effect<Feed, never, Scope.Scope> =>
+const ofStore = (
+  store: SnapshotStore.Store,
+  onGroups: (found: ReadonlyArray<string>, all: ReadonlySet<string>) => Effect.Effect<void>
+): Effect.Effect<Feed, never, Scope.Scope> =>
   Effect.gen(function* () {
     const known = new Set(yield* store.groups)
+    const runtime = yield* Effect.runtime()
     yield* store.listen((group, resources) => {
-      if (resources === undefined) known.delete(group)
-      else known.add(group)
+      if (resources === undefined) return void known.delete(group)
+      if (known.has(group)) return
+      known.add(group)
+      Runtime.runFork(runtime)(onGroups([group], known))
     })
     return { groups: () => known, notReady: Effect.succeed([]) }
   })
@@ -384,10 +393,23 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
     let feed: Feed | undefined = undefined
     const fed = yield* Deferred.make<Feed>()
     const by = config.groupBy?.by
-    const nameOf = (node: Node, known: ReadonlySet<string>): string => {
-      const isOneForAll = known.size === 0 || (known.size === 1 && known.has(LocalResources.rootGroup))
-      return by !== undefined ? by(node) : isOneForAll ? LocalResources.rootGroup : node.cluster
-    }
+    const isOneForAll = (known: ReadonlySet<string>): boolean =>
+      by === undefined && (known.size === 0 || (known.size === 1 && known.has(LocalResources.rootGroup)))
+    const nameOf = (node: Node, known: ReadonlySet<string>): string =>
+      by !== undefined ? by(node) : isOneForAll(known) ? LocalResources.rootGroup : node.cluster
+
+    const arrivals = Arrivals.make((group) => feed?.groups().has(group) ?? false)
+    const onGroups = (found: ReadonlyArray<string>, all: ReadonlySet<string>): Effect.Effect<void> =>
+      Effect.gen(function* () {
+        yield* arrivals.tell(found)
+        const left = arrivals.waiting()
+        const wasOneForAll = isOneForAll(new Set(Array.from(all).filter((group) => !found.includes(group))))
+        if (left === 0 || !wasOneForAll || isOneForAll(all)) return
+        yield* Effect.logWarning(
+          `there are groups beside "${LocalResources.rootGroup}" now, and a node's is the one that its cluster names. ` +
+            `Streams of nodes without one of their own stay in "${LocalResources.rootGroup}" until they connect again: ${left}`
+        )
+      })
 
     /** ★ Whether there are subdirectories is not known before the first group: who is given a name sooner keeps it, and has nothing. */
     const isKnown = ({ groups }: Feed): boolean => by !== undefined || groups().size > 0
@@ -407,17 +429,35 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
       const transport = RestServer.make({ ...common, port: restPort, path: restListen })
       transports.push({ transport, onServing: (address) => (rest = address) })
     }
+    const allowed = (peer: ServerTransport.Peer, name: string): Effect.Effect<string, Refusal> =>
+      allowList === undefined ? Effect.succeed(name) : allowList.allow(peer, name)
+    /** ★ Who is given the group of all, since there is no other, is moved to the one of its own when that comes. */
+    const nowAndThen = (cluster: string, peer: ServerTransport.Peer): Stream.Stream<string, Refusal> => {
+      const now = Stream.fromEffect(allowed(peer, LocalResources.rootGroup))
+      if (cluster === "" || cluster === LocalResources.rootGroup) return now
+      return Stream.concat(now, Stream.fromEffect(arrivals.follow(cluster, allowed(peer, cluster))))
+    }
     const server = yield* XdsServer.make({
       maxResponseBytes: config.maxResponseBytes,
-      group: (node, { peer }) => {
-        if (feed !== undefined && allowList === undefined && isKnown(feed)) return nameOf(node, feed.groups())
-        return Effect.gen(function* () {
+      group: (node, { method, peer }) => {
+        const { cluster } = node
+        if (feed !== undefined && isKnown(feed)) {
+          const known = feed.groups()
+          if (!method.unary && isOneForAll(known)) return nowAndThen(cluster, peer)
+          const name = nameOf(node, known)
+          return allowList === undefined ? name : allowList.allow(peer, name)
+        }
+        const known = Effect.gen(function* () {
           const feed = yield* Deferred.await(fed)
           // Thousands may wait, for at most the server's `groupTimeout`.
           while (!isKnown(feed)) yield* Effect.sleep("500 millis")
-          const name = nameOf(node, feed.groups())
-          return allowList === undefined ? name : yield* allowList.allow(peer, name)
+          return feed.groups()
         })
+        return Stream.unwrap(
+          Effect.map(known, (known) =>
+            isOneForAll(known) ? nowAndThen(cluster, peer) : Stream.fromEffect(allowed(peer, nameOf(node, known)))
+          )
+        )
       },
       ...(allowList !== undefined && {
         revocations: Stream.map(
@@ -459,8 +499,8 @@ const serveWith = (config: Config): Effect.Effect<never, CommandFailure> =>
     const isSlow = Effect.delay(Effect.logInfo(`reading ${directory}`), "1 second")
     feed =
       directory === ""
-        ? yield* ofStore(store)
-        : yield* Effect.raceFirst(DirectoryFeed.make(directory, store), Effect.zipRight(isSlow, Effect.never))
+        ? yield* ofStore(store, onGroups)
+        : yield* Effect.raceFirst(DirectoryFeed.make(directory, store, onGroups), Effect.zipRight(isSlow, Effect.never))
     yield* Deferred.succeed(fed, feed)
     // Not sooner: with it the start takes longer.
     if (!config.noCompilerBudget) yield* CompilerBudget.raise(Engine.ofProcess)

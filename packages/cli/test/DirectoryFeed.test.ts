@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { SnapshotStore } from "@effect-xds/server"
 import { Effect } from "effect"
-import { mkdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, renameSync, rmdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import * as DirectoryFeed from "../src/DirectoryFeed.js"
@@ -27,7 +27,7 @@ const versions = (store: SnapshotStore.Store, group: string): ReadonlyMap<string
 const ofFiles = (files: Readonly<Record<string, string>>): Promise<ReadonlyMap<string, string>> =>
   Effect.gen(function* () {
     const store = yield* SnapshotStore.makeMemory()
-    yield* DirectoryFeed.make(directoryOf(files), store)
+    yield* DirectoryFeed.make(directoryOf(files), store, () => Effect.void)
     return versions(store, "edge")
   }).pipe(Effect.scoped, Effect.runPromise)
 
@@ -44,7 +44,7 @@ describe("a store that others change", () => {
     const [wanted, wantedAgain] = await Promise.all([ofFiles(edited), ofFiles(again)])
     await Effect.gen(function* () {
       const store = yield* SnapshotStore.makeMemory()
-      yield* DirectoryFeed.make(directory, store)
+      yield* DirectoryFeed.make(directory, store, () => Effect.void)
       yield* change(store)
       replaceFile(join(directory, "edge/b.json"), edited["edge/b.json"])
       yield* Effect.promise(() => eventually(() => expect(versions(store, "edge")).toEqual(wanted)))
@@ -59,7 +59,7 @@ describe("the groups of a directory", () => {
     const directory = directoryOf({ "a.json": cluster("a", 1), "old/b.json": cluster("b", 1) })
     await Effect.gen(function* () {
       const store = yield* SnapshotStore.makeMemory()
-      const { groups } = yield* DirectoryFeed.make(directory, store)
+      const { groups } = yield* DirectoryFeed.make(directory, store, () => Effect.void)
       const seen = (assertion: () => void) => Effect.promise(() => eventually(assertion))
       const sizeOfOld = () => store.unsafeGet("old")?.sets.get(clusterUrl)?.resources.size ?? 0
       rmSync(join(directory, "old/b.json"))
@@ -71,6 +71,25 @@ describe("the groups of a directory", () => {
       writeFileSync(join(directory, "old/b.json"), cluster("b", 2))
       yield* seen(() => expect(sizeOfOld()).toBe(1))
       expect(Array.from(groups()).sort()).toEqual(["default", "old"])
+    }).pipe(Effect.scoped, Effect.runPromise)
+  })
+
+  it("★ are told of before a file that moves to them is gone from where it was", async () => {
+    const many = Array.from({ length: 10_000 }, (_, index) => cluster(`c-${index}`, 1))
+    const directory = directoryOf({ "a.json": cluster("a", 1) })
+    // Long to take in: what is gone from the other group is known meanwhile.
+    const prepared = directoryOf({ "b.json": `[${many.join(",")}]` })
+    await Effect.gen(function* () {
+      const store = yield* SnapshotStore.makeMemory()
+      const told: Array<unknown> = []
+      yield* DirectoryFeed.make(directory, store, (found) =>
+        Effect.sync(() => void told.push([found, versions(store, "default").size]))
+      )
+      renameSync(join(directory, "a.json"), join(prepared, "a.json"))
+      renameSync(prepared, join(directory, "edge"))
+      const isMoved = () => expect([versions(store, "default").size, versions(store, "edge").size]).toEqual([0, 10_001])
+      yield* Effect.promise(() => eventually(isMoved))
+      expect(told).toEqual([[["edge"], 1]])
     }).pipe(Effect.scoped, Effect.runPromise)
   })
 })

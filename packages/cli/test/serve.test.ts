@@ -123,6 +123,36 @@ describe("serve", () => {
     expect([await client.exit, client.stdout()]).toEqual([0, expect.stringContaining("CDS   a")])
   })
 
+  it(
+    "★ moves a connected client to the first subdirectory that is its own, and takes nothing away",
+    { timeout: limit },
+    async () => {
+      const directory = directoryOf({ "all.yaml": `${cluster("a")}---\n${cluster("b")}` })
+      const server = await serve(directory)
+      const watch = (name: string) => effectXds("watch", "--node-cluster", name, server.grpc, "CDS")
+      const [edge, other] = [watch("edge"), watch("other")]
+      await eventually(() => {
+        for (const each of [edge, other]) expect(each.stdout()).toMatch(/CDS {2}a[^]*CDS {2}b|CDS {2}b[^]*CDS {2}a/)
+      })
+      mkdirSync(join(directory, "edge"))
+      // Of a file that moves nothing is gone.
+      renameSync(join(directory, "all.yaml"), join(directory, "edge/all.yaml"))
+      await eventually(() => expect(other.stdout()).toMatch(/does not exist +CDS {2}a/))
+      writeFileSync(join(directory, "edge/c.yaml"), cluster("c"))
+      await eventually(() => expect(edge.stdout()).toContain("CDS  c"))
+      expect(edge.stdout()).not.toContain("does not exist")
+      expect(edge.stdout().match(/updated/g)).toHaveLength(3)
+      expect(server.stderr()).toContain('nodes without one of their own stay in "default" until they connect again: 1')
+      // Who has none of its own stays, until that comes.
+      writeFileSync(join(directory, "top.yaml"), cluster("top"))
+      await eventually(() => expect(other.stdout()).toContain("CDS  top"))
+      mkdirSync(join(directory, "other"))
+      writeFileSync(join(directory, "other/d.yaml"), cluster("d"))
+      await eventually(() => expect(other.stdout()).toMatch(/updated +CDS {2}d[^]*does not exist +CDS {2}top/))
+      expect(edge.stdout()).not.toContain("CDS  top")
+    }
+  )
+
   it("takes CRLF and byte order marks, and says what is wrong with empty files", { timeout: limit }, async () => {
     const directory = directoryOf({
       "edge/crlf.yaml": `${cluster("a")}---\n${cluster("b")}`.replaceAll("\n", "\r\n"),

@@ -114,6 +114,8 @@ export interface ResourceDirectory {
   /** Later events of files. A subscriber that is 1024 events behind loses the oldest. */
   readonly events: Stream.Stream<FileEvent>
   readonly status: Effect.Effect<DirectoryStatus>
+  /** Those that have files, published or not. What changed at once is in here before the first change of it is told. */
+  readonly groups: () => Iterable<string>
 }
 
 /** The most changed paths that are tracked; above it everything is checked. */
@@ -446,16 +448,19 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
     const apply = (changes: ReadonlyMap<string, GroupChanges>, directoryEvents: ReadonlyArray<FileEvent>) =>
       Effect.gen(function* () {
         const events = Array.from(directoryEvents)
+        const publishable: Array<readonly [string, Resources]> = []
         for (const [group, changed] of Array.from(changes).sort(byName)) {
           const before = groups.get(group) ?? ResourceIndex.empty
           const [next, told] = yield* Effect.promise(() => inTurns(ResourceIndex.step(before, changed)))
           groups.set(group, next)
           for (const event of told) events.push(event)
           if (next.isPublished && (!before.isPublished || next.resources !== before.resources)) {
-            published.set(group, next.resources)
+            publishable.push([group, next.resources])
           }
           if (!next.isPublished && next.files.size === 0) groups.delete(group)
         }
+        // ★ Of a file that moves to another group, who is told first knows both.
+        for (const [group, resources] of publishable) published.set(group, resources)
         yield* log.tell(events, countRejected())
         for (const group of changes.keys()) {
           if (groups.get(group)?.isPublished !== false) continue
@@ -556,6 +561,7 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
       path,
       changes,
       events: log.events,
+      groups: () => groups.keys(),
       status: Effect.sync(() => ({
         path,
         missing: Array.from(missing),
