@@ -33,7 +33,21 @@ export interface Source {
   readonly pem: string
 }
 
-const block = /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----[\s\S]*?-----END (?:X509 |TRUSTED )?CERTIFICATE-----/g
+const edge = /-----(BEGIN|END) (?:X509 |TRUSTED )?CERTIFICATE-----/g
+
+/** From the first beginning to the next end, and so on. ★ One look through the text, whatever is in it. */
+const blocksOf = (pem: string): ReadonlyArray<string> => {
+  const blocks: Array<string> = []
+  let begin: number | undefined
+  for (const { 0: line, 1: kind, index } of pem.matchAll(edge)) {
+    if (kind === "BEGIN") begin ??= index
+    else if (begin !== undefined) {
+      blocks.push(pem.slice(begin, index + line.length))
+      begin = undefined
+    }
+  }
+  return blocks
+}
 
 const nameOf = ({ file, use }: Source): string => (file === undefined ? `tls.${use}` : `tls.${use} ${file}`)
 
@@ -44,7 +58,7 @@ const nameOf = ({ file, use }: Source): string => (file === undefined ? `tls.${u
  * @since 0.1.0
  */
 export const read = (source: Source): ReadonlyArray<X509Certificate> => {
-  const blocks = source.pem.match(block) ?? []
+  const blocks = blocksOf(source.pem)
   if (blocks.length === 0) {
     const what = source.pem.trim() === "" ? "it is empty" : "there is no certificate in it"
     throw new Error(`${nameOf(source)}: ${what}; a PEM file begins with -----BEGIN CERTIFICATE-----`)

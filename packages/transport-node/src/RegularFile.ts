@@ -1,6 +1,6 @@
 /**
  * Reads files that people name and change: certificates and the like. A pipe, which is read without an end and only once, is
- * refused, as devices are.
+ * refused, as devices are, and what is far too large to be one.
  *
  * @since 0.1.0
  */
@@ -10,14 +10,20 @@ import { open } from "node:fs/promises"
 /** Opening a pipe without a writer would not return. */
 const flags = Fs.constants.O_RDONLY | Fs.constants.O_NONBLOCK
 
+/** Bytes: the authorities of a system have some 200 000. What is read of them takes the event loop a while. */
+const maxBytes = 1_000_000
+
 /** Of a directory the system itself says what it is. */
 const check = (path: string, stats: Fs.Stats): void => {
-  if (stats.isFile() || stats.isDirectory()) return
-  throw new Error(`${path} is not a regular file; a pipe or a device cannot be read again when it changes`)
+  if (stats.isDirectory()) return
+  if (!stats.isFile()) {
+    throw new Error(`${path} is not a regular file; a pipe or a device cannot be read again when it changes`)
+  }
+  if (stats.size > maxBytes) throw new Error(`${path} has ${stats.size} bytes, the limit is ${maxBytes}`)
 }
 
 /**
- * The text of a file. Fails with Node's error, and for what is no regular file.
+ * The text of a file. Fails with Node's error, and for what is no regular file, or has more than 1 000 000 bytes.
  *
  * @since 0.1.0
  */
