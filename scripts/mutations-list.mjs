@@ -12132,8 +12132,8 @@ const server = [
   {
     fault: "a pipe is taken for a file of certificates, and waited for",
     file: "packages/transport-node/src/RegularFile.ts",
-    line: "if (stats.isFile() || stats.isDirectory()) return",
-    becomes: "if (stats.isFile() || stats.isDirectory() || stats.isFIFO()) return",
+    line: "if (!stats.isFile()) {",
+    becomes: "if (!stats.isFile() && !stats.isFIFO()) {",
     by: "packages/transport-node/test/RegularFile.test.ts"
   },
   {
