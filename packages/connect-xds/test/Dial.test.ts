@@ -5,6 +5,11 @@ import * as Dial from "../src/internal/Dial.js"
 const cases: ReadonlyArray<readonly [string, Pick<Dial.Options, "to" | "security">, string]> = [
   ["an address", { to: { host: "127.0.0.1", port: 65_536 }, security: undefined }, "Port should be"],
   [
+    "★ a path that Node would cut",
+    { to: { path: `/tmp/${"a".repeat(120)}` }, security: undefined },
+    "has 125 bytes, and that of a Unix socket at most"
+  ],
+  [
     "a cipher",
     {
       to: { host: "127.0.0.1", port: 1 },

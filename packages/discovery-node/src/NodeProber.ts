@@ -6,13 +6,25 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Prober, type Target } from "./Prober.js"
-import type { Asker } from "./internal/Asker.js"
+import * as SocketAddress from "./SocketAddress.js"
+import { type Asker, network } from "./internal/Asker.js"
 import * as Http1Asker from "./internal/Http1Asker.js"
 import * as Http2Asker from "./internal/Http2Asker.js"
 import * as TcpAsker from "./internal/TcpAsker.js"
 
+/** Of an address that nobody can connect to. */
+const unreachable = (why: string): Asker => ({
+  ask: (_, done) => {
+    done(network(why))
+    return () => undefined
+  },
+  close: () => undefined
+})
+
 const askerOf = (target: Target): Asker => {
   const { address, probe, reuseConnection } = target
+  const problem = SocketAddress.problemOf(SocketAddress.make(address))
+  if (problem !== undefined) return unreachable(problem)
   switch (probe._tag) {
     case "Tcp":
       return TcpAsker.make(address, probe, reuseConnection)

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as IpAddress from "@effect-xds/discovery/IpAddress"
+import * as SocketPath from "@effect-xds/transport-node/SocketPath"
 import type * as Net from "node:net"
 
 /**
@@ -19,3 +20,12 @@ export const make = (address: string): Net.NetConnectOpts => {
   // One that begins with @ is in no directory.
   return { path: address.startsWith("@") ? `\0${address.slice(1)}` : address }
 }
+
+/**
+ * Why `node:net` must not be asked to connect there, in words; `undefined`: it may be. It cuts a path that is too long for the system,
+ * and connects to whoever listens on what is left.
+ *
+ * @since 0.1.0
+ */
+export const problemOf = (to: Net.NetConnectOpts): string | undefined =>
+  "path" in to ? SocketPath.problemOf(to.path.replace("\0", "@")) : undefined

@@ -291,6 +291,27 @@ describe("TCP", () => {
       expect(tags(yield* asked(path, tcp("ping", "pong")))).toEqual(["Success"])
     })
   )
+
+  it.scopedLive("★ a path that is too long is not cut: there somebody else listens", () =>
+    Effect.gen(function* () {
+      const home = mkdtempSync(join(tmpdir(), "probe-"))
+      yield* Effect.addFinalizer(() => Effect.sync(() => rmSync(home, { recursive: true })))
+      const longest = process.platform === "linux" ? 107 : 103
+      const path = join(home, "pipe").padEnd(longest, "a")
+      const server = Net.createServer((socket) => socket.on("data", () => socket.write("pong")).on("error", () => {}))
+      yield* Effect.acquireRelease(
+        Effect.async<void>((resume) => void server.listen(path, () => resume(Effect.void))),
+        () => Effect.sync(() => server.close())
+      )
+      expect(tags(yield* asked(path, tcp("ping", "pong")))).toEqual(["Success"])
+      const why = `the path ${path}b has ${longest + 1} bytes, and that of a Unix socket at most ${longest}; choose a shorter one`
+      for (const probe of [tcp("ping", "pong"), http(), http2(), grpc()]) {
+        expect(yield* told(`${path}b`, probe)).toEqual([{ _tag: "Network", why }])
+      }
+      const [abstract] = yield* told(`@${"a".repeat(longest)}`, tcp("ping", "pong"))
+      expect(JSON.stringify(abstract)).toContain("the path @aaa")
+    })
+  )
 })
 
 describe("HTTP/1", () => {

@@ -3,6 +3,7 @@
  *
  * Its timer is a real one: it guards a real socket.
  */
+import * as SocketAddress from "@effect-xds/discovery-node/SocketAddress"
 import * as Net from "node:net"
 import * as Tls from "node:tls"
 
@@ -42,6 +43,8 @@ export const dial = (
   const timer = setTimeout(() => over(`no connection within ${timeout} ms`), timeout)
   const connect = (options: Tls.ConnectionOptions | undefined): void => {
     if (isOver || socket !== undefined) return
+    const problem = SocketAddress.problemOf(to)
+    if (problem !== undefined) return over(problem)
     let made: Net.Socket
     try {
       made = options === undefined ? Net.connect(to) : Tls.connect({ ...to, ...options, ALPNProtocols: [...protocols] })
