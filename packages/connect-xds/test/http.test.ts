@@ -204,6 +204,27 @@ describe("an HttpClient", () => {
     }).pipe(Effect.provide(Mesh.mesh))
   )
 
+  it.scopedLive("headers of one connection are not sent on: HTTP/2 has none of them", () =>
+    Effect.gen(function* () {
+      const backend = yield* server
+      const plane = yield* Mesh.ControlPlane
+      yield* plane.set({
+        ...Mesh.service("shop", backend.port),
+        routes: [Mesh.routes("shop", ["*"], Mesh.to("shop"))]
+      })
+      const client = yield* XdsHttpClient.make({ target: "xds:///shop" })
+      for (const headers of [
+        { "http2-settings": "AAMAAABk" },
+        { te: "gzip" },
+        { te: "trailers" },
+        { upgrade: "h2c" }
+      ]) {
+        const { text } = yield* client.get("/items", { headers: { ...headers, kind: "a" } })
+        expect(yield* text).toContain('"a"')
+      }
+    }).pipe(Effect.provide(Mesh.mesh))
+  )
+
   it.scopedLive("ends the stream of a body that nobody reads any more", () =>
     Effect.gen(function* () {
       const backend = yield* server

@@ -8,6 +8,7 @@ import type { CallStream } from "./Carrier.js"
 /** Of one connection alone; nobody else is told of them. */
 export const hopByHop: ReadonlySet<string> = new Set([
   "connection",
+  "http2-settings",
   "keep-alive",
   "proxy-connection",
   "transfer-encoding",

@@ -108,7 +108,11 @@ export const send = async (channel: XdsChannel, request: Request): Promise<Respo
 const headerOf = ({ headers, onOver }: Request): Headers => {
   try {
     // HTTP/2 has none of them (RFC 9113, 8.2.2), and the connections of HTTP/1.1 have their own.
-    return new Headers(Object.entries(headers).filter(([name]) => !hopByHop.has(name) && name !== "host"))
+    return new Headers(
+      Object.entries(headers).filter(
+        ([name, value]) => !hopByHop.has(name) && name !== "host" && (name !== "te" || value === "trailers")
+      )
+    )
   } catch (cause) {
     onOver()
     throw cause
