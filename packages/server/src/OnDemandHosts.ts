@@ -164,7 +164,10 @@ export const make = <R = never>({
         const wanted = names.find(
           (name) => !VirtualHostDiscovery.isWildcard(name) && server?.isSubscribed(group, VHDS, name) === true
         )
-        return wanted === undefined ? Effect.void : Effect.ignore(ask(group, wanted, undefined))
+        // ★ Nor is a defect one of the call that this stands in: its own host is there. The server asks, and tells of it.
+        return wanted === undefined
+          ? Effect.void
+          : Effect.asVoid(Effect.exit(Effect.suspend(() => ask(group, wanted, undefined))))
       })
 
     // ★ It changes as a whole, also if the call has taken too long, or the server ends: else a host that is in the store would not

@@ -8,7 +8,7 @@ import { VirtualHostSchema } from "@effect-xds/proto/envoy/config/route/v3/route
 import { OnDemandHosts, SnapshotStore, XdsServer } from "@effect-xds/server"
 import { AutoYield, MemoryClient, MemoryTransport } from "@effect-xds/testing"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Fiber, Layer, Option, TestClock } from "effect"
+import { Effect, Exit, Fiber, Layer, Option, TestClock } from "effect"
 import { capture, lines, settled } from "./OnDemandServer.js"
 
 const VHDS = ResourceType.VirtualHost.typeUrl
@@ -156,6 +156,35 @@ describe("virtual hosts on demand", () => {
       expect(asked).toEqual(["edge main a", "edge main c", "edge main b", "edge main a"])
       expect(server.isSubscribed("edge", VHDS, "main/a")).toBe(true)
       expect(yield* stored(store)).toEqual(["main/a", "main/b"])
+    }).pipe(Effect.provide(world))
+  )
+
+  it.scoped("★ a resolver that throws for the host that was given up is no fault of the one that took its place", () =>
+    Effect.gen(function* () {
+      const gate = yield* Effect.makeLatch(true)
+      let isBroken = false
+      const { asked, hosts } = yield* serving(
+        (_group, _routes, name) => {
+          if (isBroken && name === "a") throw new Error("the resolver is broken")
+          return Effect.succeed(host(name))
+        },
+        1,
+        gate.await
+      )
+      const client = yield* MemoryClient.open()
+      client.send(request(["main/a"]))
+      yield* settled
+      client.send(request([], ["main/a"]))
+      yield* settled
+      yield* gate.close
+      const called = yield* Effect.fork(hosts.onMissing("edge", VHDS, "main/b"))
+      yield* settled
+      client.send(request(["main/a"]))
+      yield* settled
+      isBroken = true
+      yield* gate.open
+      expect(yield* Fiber.await(called)).toEqual(Exit.void)
+      expect(asked.slice(0, 3)).toEqual(["edge main a", "edge main b", "edge main a"])
     }).pipe(Effect.provide(world))
   )
 
