@@ -35,6 +35,7 @@ import { type DecoderConflict, type GetError, ResourceDoesNotExist, ResourceUnav
 import * as ClientConfigs from "./internal/ClientConfig.js"
 import { Driver } from "./internal/Driver.js"
 import type { ServerLink } from "./internal/Environment.js"
+import { Together } from "./internal/Together.js"
 import * as Environment from "./internal/Environment.js"
 import type { ResourceEvent } from "./ResourceEvent.js"
 import type * as ScopedRoutes from "./ScopedRoutes.js"
@@ -87,6 +88,15 @@ export interface Service {
     <Desc extends DescMessage>(type: Desc): Stream.Stream<ResourceEvent<MessageShape<Desc>>, DecoderConflict>
     <A>(type: WatchableType<A>): Stream.Stream<ResourceEvent<A>, DecoderConflict>
   }
+  /**
+   * The events of every resource of a type, or of a collection: those of one response together, so that what changes at once can be
+   * used at once. An empty list: a response that brings none, of a type and not of a collection. Of resources that change while
+   * nothing is taken, the last state is told; `AmbientError` and `Recovered` are not.
+   */
+  readonly watchTogether: <A>(
+    type: WatchableType<A>,
+    name?: string
+  ) => Stream.Stream<ReadonlyArray<ResourceEvent<A>>, DecoderConflict>
   /**
    * The current resource. While no server can be reached, it waits until `timeout` (default: 20 seconds, longer than
    * the resource timer). It fails with {@link ResourceUnavailable} when the scope of the client closes.
@@ -336,6 +346,16 @@ export const make = <E = never, R = never>(
     return {
       watch,
       watchAll,
+      watchTogether: <A>(type: WatchableType<A>, name = "*") =>
+        Stream.unwrapScoped(
+          Effect.map(
+            Effect.acquireRelease(
+              Effect.suspend(() => new Together<A>(driver).begin(type, name)),
+              (watch) => Effect.sync(() => watch.end())
+            ),
+            ({ pull }) => Stream.repeatEffectOption(pull)
+          )
+        ),
       get,
       virtualHosts,
       scopedRoutes: (scopedRoutes, options = {}) =>

@@ -1,6 +1,6 @@
 /** Scoped routes (SRDS) with virtual hosts on demand, against a real server over gRPC. */
 import { create, type MessageInitShape } from "@bufbuild/protobuf"
-import type { ScopedRoutes } from "@effect-xds/client"
+import { type ScopedRoutes, WatchableType, type XdsClient } from "@effect-xds/client"
 import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
 import { type VirtualHost, VirtualHostSchema } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import { ScopedRouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/scoped_route"
@@ -8,7 +8,7 @@ import type { ScopedRoutesSchema } from "@effect-xds/proto/envoy/extensions/filt
 import { Snapshot } from "@effect-xds/server"
 import { eventually } from "@effect-xds/testing/Waiting"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Option, Scope } from "effect"
+import { Effect, Exit, Fiber, Option, Scope, Stream } from "effect"
 import { setup } from "./OnDemandWorld.js"
 
 const path = { configSourceSpecifier: { case: "path" as const, value: "/routes" } }
@@ -138,6 +138,32 @@ describe("scoped routes", () => {
         )
         expect(outcomes).toEqual(outcomes.map(() => "one"))
       }
+    })
+  )
+
+  it.scopedLive("watchTogether: what a response brings is one element, and so is that it brings nothing", () =>
+    Effect.gen(function* () {
+      const listen = (client: XdsClient.Service) =>
+        Effect.gen(function* () {
+          const told: Array<ReadonlyArray<string>> = []
+          const type = WatchableType.fromSchema(ScopedRouteConfigurationSchema)
+          yield* Stream.runForEach(client.watchTogether(type), (events) =>
+            Effect.sync(() => told.push(events.map(({ _tag, name }) => `${_tag} ${name}`).sort()))
+          ).pipe(Effect.forkScoped)
+          return told
+        })
+      const names = Array.from({ length: 2_000 }, (_, index) => `s-${index}`)
+      const full = yield* setup({ scopedRoutes: names.map((name) => scope(name, name, "one")) })
+      const told = yield* listen(full.client)
+      yield* eventually(() => expect(told.map(({ length }) => length)).toEqual([2_000]))
+      yield* full.store.update("edge", {
+        upsert: { scopedRoutes: [scope("s-1", "s-1", "two"), scope("new", "new", "one")] },
+        remove: { scopedRoutes: ["s-0"] }
+      })
+      yield* eventually(() => expect(told).toHaveLength(2))
+      expect(told[1]).toEqual(["DoesNotExist s-0", "Updated new", "Updated s-1"])
+      const none = yield* listen((yield* setup({})).client)
+      yield* eventually(() => expect(none).toEqual([[]]))
     })
   )
 

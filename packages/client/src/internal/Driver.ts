@@ -175,9 +175,13 @@ export class Driver {
     const id = ++this.lastWatcher
     this.onAnswers.set(id, { typeUrl, onAnswer })
     // ★ In its turn: who is told of much when a watch begins is told of it in several turns.
-    if (this.answered.has(typeUrl))
-      this.run({ _tag: "Aside", work: () => (this.onAnswers.has(id) ? onAnswer() : undefined) })
+    if (this.answered.has(typeUrl)) this.aside(() => (this.onAnswers.has(id) ? onAnswer() : undefined))
     return id
+  }
+
+  /** Does work in its turn: when what the inputs before it bring was told, however many turns that takes. It must not throw. */
+  aside(work: () => void): void {
+    this.run({ _tag: "Aside", work })
   }
 
   /** Those of which a response was applied. */
