@@ -4318,10 +4318,10 @@ const server = [
   },
   {
     fault: "VHDS channel: the virtual host for other domains is used",
-    file: "packages/routing/src/XdsConfig.ts",
+    file: "packages/routing/src/internal/FetchedHost.ts",
     by: "packages/routing/test/virtualHosts.test.ts",
-    line: "return fetched !== undefined && VirtualHosts.isFor(fetched, self.authority) ? fetched : undefined",
-    becomes: "return fetched"
+    line: 'return known?._tag === "Value" && VirtualHosts.isFor(known.value, authority) ? known.value : undefined',
+    becomes: 'return known?._tag === "Value" ? known.value : undefined'
   },
   {
     fault: "VHDS channel: a fetched virtual host that changed is told as the same",
@@ -7716,14 +7716,14 @@ const server = [
   },
   {
     fault: "routing: a fetched virtual host takes a domain of the route configuration",
-    file: "packages/routing/src/XdsConfig.ts",
+    file: "packages/routing/src/internal/FetchedHost.ts",
     by: "packages/routing/test/virtualHosts.test.ts",
     line: "if (taken === undefined) return known",
     becomes: "if (taken !== null) return known"
   },
   {
     fault: "routing: a virtual host that is rejected takes the one before away",
-    file: "packages/routing/src/XdsConfig.ts",
+    file: "packages/routing/src/internal/FetchedHost.ts",
     by: "packages/routing/test/virtualHosts.test.ts",
     line: 'if (before?._tag === "Value") return before\n',
     becomes: ""

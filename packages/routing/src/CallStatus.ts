@@ -13,6 +13,7 @@
 export type Reason =
   | "NoVirtualHost"
   | "NoRoute"
+  | "NoScope"
   | "ActionNotRoute"
   | "UnknownCluster"
   | "Dropped"

@@ -25,6 +25,9 @@ import * as Tree from "./Tree.js"
 import * as XdsConfig from "./XdsConfig.js"
 import * as Cds from "./policy/Cds.js"
 import * as ClusterManager from "./policy/ClusterManager.js"
+import * as FetchedHost from "./internal/FetchedHost.js"
+import * as ScopeTables from "./internal/ScopeTables.js"
+import * as RouteScopes from "./RouteScope.js"
 
 /**
  * A call, as it is asked for.
@@ -153,6 +156,22 @@ export const make = (name: string, authority: string, id: bigint): Channel => ({
  */
 export const deadline = ({ tree }: Channel): number => Tree.deadline(tree)
 
+/**
+ * What a call waits for that belongs to a scope: a resource that says its routes, or why it has none; `undefined`: nothing of that.
+ *
+ * @since 0.1.0
+ */
+export const waitsForRoutes = (
+  { calls, told, xds }: Channel,
+  id: number
+): { readonly kind: XdsConfig.Kind; readonly name: string } | { readonly message: string } | undefined => {
+  const going = Option.getOrUndefined(HashMap.get(calls, id))
+  if (going === undefined || told?._tag !== "Config" || xds.scoped === undefined) return undefined
+  const { routes } = told.config.listener
+  const key = routes._tag === "Scoped" ? RouteScopes.keyOf(routes, going.asked.headers) : undefined
+  return key === undefined ? undefined : ScopeTables.waitsFor(xds.scoped, key)
+}
+
 type Draft = { -readonly [Key in keyof Channel]: Channel[Key] } & {
   readonly outputs: Array<Output>
   readonly context: Context
@@ -249,20 +268,24 @@ const xds = (self: Draft, input: XdsConfig.Input): void => {
 
 /** ★ The tree is given the configuration first, then calls choose by it. */
 const onTold = (self: Draft, told: XdsConfig.Told): void => {
+  const before = self.told
   self.told = told
-  if (told._tag === "Config") {
-    const clusters = new Set<string>()
-    for (const route of told.config.virtualHost.routes) {
-      if (route._tag !== "Route") continue
-      const { clusters: to } = route.action
-      if (to._tag === "Cluster") clusters.add(to.cluster)
-      else for (const { cluster } of to.targets) clusters.add(cluster)
-    }
+  if (told._tag === "Config" && !isSameTree(told.config, before)) {
+    const { scopes, virtualHost } = told.config
+    const clusters = scopes?.clusters ?? FetchedHost.clustersOf(virtualHost)
     self.holds = ClusterHolds.step(self.holds, { _tag: "Config", clusters })
     configure(self)
   }
   for (const [id, { selected }] of self.calls) if (selected === undefined) begin(self, id)
 }
+
+/** Whether other routes of scopes name the same clusters, which are as they were: that is told for each scope that is used. */
+const isSameTree = ({ clusters, listener, scopes }: XdsConfig.Config, before: XdsConfig.Told | undefined): boolean =>
+  before?._tag === "Config" &&
+  scopes !== undefined &&
+  scopes.clusters === before.config.scopes?.clusters &&
+  clusters === before.config.clusters &&
+  listener === before.config.listener
 
 /** Gives the tree the clusters that can be chosen or are held. */
 const configure = (self: Draft): void => {
@@ -343,7 +366,8 @@ const queue = (self: Draft, input: PickQueue.Input): void => {
 /** Chooses the route and the cluster of a call, once. */
 const begin = (self: Draft, id: number): void => {
   const going = find(self, id)
-  if (going === undefined || self.told === undefined) return
+  // It may have been chosen meanwhile, by what the routes of its scope brought.
+  if (going === undefined || going.selected !== undefined || self.told === undefined) return
   const { asked } = going
   const fail = (status: CallStatus): void => {
     self.outputs.push({ _tag: "End", id, status })
@@ -354,7 +378,11 @@ const begin = (self: Draft, id: number): void => {
     return
   }
   const selected = ConfigSelector.select(self.told.config, self, asked, asked.timeout)
-  if (selected._tag === "Failed") return fail(selected.status)
+  if (selected._tag === "Waits") return xds(self, { _tag: "Scope", key: selected.key })
+  if (selected._tag === "Failed") {
+    const isForNow = selected.status.reason === "Resource" && asked.waitForReady
+    return isForNow ? undefined : fail(selected.status)
+  }
   self.holds = ClusterHolds.step(self.holds, { _tag: "Hold", cluster: selected.cluster })
   xds(self, { _tag: "Subscribe", cluster: selected.cluster })
   put(self, id, { ...going, selected })

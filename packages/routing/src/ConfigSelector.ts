@@ -5,14 +5,17 @@
  * @since 0.1.0
  */
 import type { Any } from "@bufbuild/protobuf/wkt"
+import type { CallHeaders } from "./CallHeaders.js"
 import type { CallStatus } from "./CallStatus.js"
 import * as Status from "./CallStatus.js"
 import * as Draws from "./Draw.js"
 import * as HashPolicy from "./HashPolicy.js"
+import * as ScopeTables from "./internal/ScopeTables.js"
 import type { Listener } from "./Listener.js"
 import type { Call } from "./Matcher.js"
 import type { RetryPolicy } from "./RetryPolicy.js"
 import * as RouteAction from "./RouteAction.js"
+import * as RouteScopes from "./RouteScope.js"
 import * as StatefulSession from "./StatefulSession.js"
 import * as VirtualHost from "./VirtualHost.js"
 import type { Config } from "./XdsConfig.js"
@@ -38,6 +41,27 @@ export interface Selected {
 }
 
 /**
+ * Why a call cannot be made.
+ *
+ * @since 0.1.0
+ */
+export interface Failed {
+  readonly _tag: "Failed"
+  readonly status: CallStatus
+}
+
+/**
+ * The routes of the call's scope are not known yet.
+ *
+ * @since 0.1.0
+ */
+export interface Waits {
+  readonly _tag: "Waits"
+  /** The key of the scope. */
+  readonly key: string
+}
+
+/**
  * What a channel brings to its calls.
  *
  * @since 0.1.0
@@ -57,13 +81,12 @@ const DRAW_SELECTION = 8_192
  * @param caller milliseconds until the caller's deadline
  * @since 0.1.0
  */
-export const select = (
-  { listener, virtualHost }: Config,
-  channel: Channel,
-  call: Call,
-  caller?: number
-): Selected | { readonly _tag: "Failed"; readonly status: CallStatus } => {
+export const select = (config: Config, channel: Channel, call: Call, caller?: number): Selected | Failed | Waits => {
+  const { listener } = config
   const { headers, path } = call
+  const chosen = virtualHostOf(config, headers)
+  if (chosen._tag !== "VirtualHost") return chosen
+  const { virtualHost } = chosen
   const draw = Draws.after(call.draw, DRAW_SELECTION)
   const match = VirtualHost.match(virtualHost, { path, headers, draw })
   const where = `virtual host ${JSON.stringify(virtualHost.name)}`
@@ -91,6 +114,30 @@ export const select = (
     filters: overrides,
     session
   }
+}
+
+/** The virtual host of the listener, or that of the scope that the headers name. */
+const virtualHostOf = (
+  { listener: { routes }, scopes, virtualHost }: Config,
+  headers: CallHeaders
+): (ScopeTables.Outcome & { readonly _tag: "VirtualHost" }) | Failed | Waits => {
+  if (virtualHost !== undefined) return { _tag: "VirtualHost", virtualHost }
+  const fail = (status: CallStatus): Failed => ({ _tag: "Failed", status })
+  if (routes._tag !== "Scoped" || scopes === undefined) {
+    return fail(Status.unavailable("NoVirtualHost", "there is no virtual host"))
+  }
+  const of = `the scopes of ${JSON.stringify(routes.name)}`
+  const key = RouteScopes.keyOf(routes, headers)
+  if (key === undefined) {
+    const words = `the headers make no key for ${of}: a header is missing, or has no such element`
+    return fail(Status.unavailable("NoScope", words))
+  }
+  if (RouteScopes.find(scopes.scopes, key) === undefined) {
+    return fail(Status.unavailable("NoScope", `none of ${of} has the key ${key}`))
+  }
+  const outcome = ScopeTables.outcomeOf(scopes, key)
+  if (outcome === undefined) return { _tag: "Waits", key }
+  return outcome._tag === "Failed" ? fail(Status.unavailable("Resource", outcome.message)) : outcome
 }
 
 const sessionOf = (

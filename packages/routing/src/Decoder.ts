@@ -14,6 +14,7 @@ import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
 import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
+import { ScopedRouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/scoped_route"
 import { VirtualHostSchema } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import type { Assignment } from "./Assignment.js"
 import * as Assignments from "./Assignment.js"
@@ -22,6 +23,8 @@ import * as Clusters from "./Cluster.js"
 import type { Listener } from "./Listener.js"
 import * as Listeners from "./Listener.js"
 import type { PolicyRegistry } from "./PolicyRegistry.js"
+import type { RouteScope } from "./RouteScope.js"
+import * as RouteScopes from "./RouteScope.js"
 import type { RouteTable } from "./RouteTable.js"
 import * as RouteTables from "./RouteTable.js"
 import type { VirtualHost } from "./VirtualHost.js"
@@ -43,6 +46,14 @@ export type {
  */
 export const routeConfiguration = (options?: RouteTables.Options): Decoder<RouteTable> =>
   make(RouteConfigurationSchema, (message) => RouteTables.make(message, options))
+
+/**
+ * Scopes of routes, with the routes that are in them (SRDS).
+ *
+ * @since 0.1.0
+ */
+export const routeScope = (options?: RouteTables.Options): Decoder<RouteScope> =>
+  make(ScopedRouteConfigurationSchema, (message) => RouteScopes.make(message, options))
 
 /**
  * Virtual hosts that are fetched one by one (VHDS), by `<route configuration>/<host>`.

@@ -15,7 +15,7 @@ import { HttpConnectionManagerSchema } from "@effect-xds/proto/envoy/extensions/
 import * as Either from "effect/Either"
 import type { RouteError } from "./RouteError.js"
 import { Collector } from "./RouteError.js"
-import type { RouteTable } from "./RouteTable.js"
+import * as RouteScopes from "./RouteScope.js"
 import * as RouteTables from "./RouteTable.js"
 import * as StatefulSession from "./StatefulSession.js"
 import * as TypedFilter from "./TypedFilter.js"
@@ -27,8 +27,8 @@ import * as TypedFilter from "./TypedFilter.js"
  */
 export interface Listener {
   readonly name: string
-  readonly routes:
-    { readonly _tag: "Rds"; readonly name: string } | { readonly _tag: "Inline"; readonly table: RouteTable }
+  /** `Scoped`: the headers of a call say where its routes are. */
+  readonly routes: RouteScopes.Routes | RouteScopes.Scoped
   /** Milliseconds a call may take if its route does not say it; `undefined` or 0: as long as the caller says. */
   readonly maxStreamDuration: number | undefined
   /** HTTP filters in order, the router last. */
@@ -102,8 +102,11 @@ const routesOf = (
     for (const error of made.left) errors.add(`${path}.route_config.${error.path}`, error.reason, error.message)
     return undefined
   }
+  if (routeSpecifier.case === "scopedRoutes") {
+    return RouteScopes.scoped(routeSpecifier.value, `${path}.scoped_routes`, options, errors)
+  }
   if (routeSpecifier.case !== "rds") {
-    errors.add(path, "RouteSource", "neither rds nor route_config is set; set one")
+    errors.add(path, "RouteSource", "none of rds, route_config and scoped_routes is set; set one")
     return undefined
   }
   const { configSource, routeConfigName } = routeSpecifier.value

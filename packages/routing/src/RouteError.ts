@@ -47,6 +47,7 @@ export type Reason =
   // Listeners.
   | "ApiListener"
   | "RouteSource"
+  | "RouteScope"
   | "HttpFilters"
   | "StatefulSession"
   // Clusters.

@@ -14,20 +14,23 @@ import type { Address } from "./Endpoint.js"
 import * as ClusterGraph from "./internal/ClusterGraph.js"
 import type { ClusterConfig, Known } from "./internal/ClusterGraph.js"
 import type { Listener } from "./Listener.js"
-import * as RouteTables from "./RouteTable.js"
+import * as HashSet from "effect/HashSet"
+import * as FetchedHost from "./internal/FetchedHost.js"
+import * as ScopeTables from "./internal/ScopeTables.js"
+import type { Scoped, RouteScopes } from "./RouteScope.js"
 import type { RouteTable } from "./RouteTable.js"
 import type { VirtualHost } from "./VirtualHost.js"
-import * as VirtualHosts from "./VirtualHost.js"
 
 /**
- * What is watched. `Dns`: the addresses of `host:port`. `VirtualHost`: `<route configuration>/<authority>`, where the routes have
+ * What is watched. `Scopes`: scoped routes, by `*` or a collection. `Dns`: the addresses of `host:port`. `VirtualHost`: `<route configuration>/<authority>`, where the routes have
  * none for the authority and fetch them on demand (VHDS).
  *
  * @since 0.1.0
  */
-export type Kind = "Listener" | "RouteConfiguration" | "VirtualHost" | "Cluster" | "Assignment" | "Dns"
+export type Kind = "Listener" | "Scopes" | "RouteConfiguration" | "VirtualHost" | "Cluster" | "Assignment" | "Dns"
 
 export type { ClusterConfig, Known } from "./internal/ClusterGraph.js"
+export type { ScopeTables } from "./internal/ScopeTables.js"
 
 /**
  * A whole configuration.
@@ -36,8 +39,11 @@ export type { ClusterConfig, Known } from "./internal/ClusterGraph.js"
  */
 export interface Config {
   readonly listener: Listener
-  readonly table: RouteTable
-  readonly virtualHost: VirtualHost
+  /** `undefined`: the listener has scoped routes. */
+  readonly table: RouteTable | undefined
+  /** `undefined` with scoped routes: calls choose it by their headers, from `scopes`. */
+  readonly virtualHost: VirtualHost | undefined
+  readonly scopes: ScopeTables.ScopeTables | undefined
   readonly clusters: ReadonlyMap<string, ClusterConfig>
 }
 
@@ -71,6 +77,7 @@ export const knownAfter = <A>(event: ResourceEvent<A>): Known<A> | undefined => 
 
 interface Values {
   readonly Listener: Listener
+  readonly Scopes: RouteScopes
   readonly RouteConfiguration: RouteTable
   readonly VirtualHost: VirtualHost
   readonly Cluster: Cluster
@@ -90,8 +97,10 @@ export interface XdsConfig {
   readonly name: string
   /** What the virtual host is chosen by. */
   readonly authority: string
-  /** What is watched; `undefined`: nothing is known of it yet. */
+  /** What is watched; `undefined`: nothing is known of it yet. Routes of scopes are in `scoped`. */
   readonly resources: Resources
+  /** The routes of scopes; `undefined`: the listener has no scoped routes. */
+  readonly scoped: ScopeTables.ScopeTables | undefined
   /** Clusters that the routes of the virtual host name. */
   readonly routed: ReadonlySet<string>
   /** Clusters that somebody wants though no route names them, and how many do. */
@@ -122,6 +131,8 @@ export type Input =
   | { [Each in Kind]: { readonly _tag: Each; readonly name: string; readonly known: Known<Values[Each]> } }[Kind]
   /** A cluster is wanted, or not any more, by somebody beside the routes. */
   | { readonly _tag: "Subscribe" | "Unsubscribe"; readonly cluster: string }
+  /** There is a call with this key: the routes of its scope are wanted. */
+  | { readonly _tag: "Scope"; readonly key: string }
 
 /**
  * What is to be done. `Refresh`: what is watched is asked for again.
@@ -140,6 +151,7 @@ export const { maxDepth } = ClusterGraph
 
 const noResources: Resources = {
   Listener: new Map(),
+  Scopes: new Map(),
   RouteConfiguration: new Map(),
   VirtualHost: new Map(),
   Cluster: new Map(),
@@ -156,6 +168,7 @@ export const make = (name: string, authority: string): XdsConfig => ({
   name,
   authority,
   resources: noResources,
+  scoped: undefined,
   routed: new Set(),
   dynamic: new Map(),
   told: undefined,
@@ -188,8 +201,15 @@ export const step = (self: XdsConfig, input: Input): readonly [XdsConfig, Readon
       if ((before > 0 && count > 0) || self.routed.has(input.cluster)) return [{ ...self, dynamic }, []]
       break
     }
+    case "Scope":
+      // Done for each call that waits for its scope.
+      if (self.scoped === undefined || ScopeTables.isUsed(self.scoped, input.key)) return [self, []]
+      break
     case "Listener":
       resources = { ...resources, Listener: learn(resources.Listener, input.name, input.known) }
+      break
+    case "Scopes":
+      resources = { ...resources, Scopes: learn(resources.Scopes, input.name, input.known) }
       break
     case "RouteConfiguration": {
       const { known, name } = input
@@ -204,7 +224,11 @@ export const step = (self: XdsConfig, input: Input): readonly [XdsConfig, Readon
     case "VirtualHost":
       resources = {
         ...resources,
-        VirtualHost: learn(resources.VirtualHost, input.name, usable(self, input.name, input.known))
+        VirtualHost: learn(
+          resources.VirtualHost,
+          input.name,
+          FetchedHost.usable(tableOf(self), input.known, resources.VirtualHost.get(input.name))
+        )
       }
       break
     case "Cluster":
@@ -219,19 +243,54 @@ export const step = (self: XdsConfig, input: Input): readonly [XdsConfig, Readon
   const less = ofOneLeaf(self, resources, input)
   if (less !== undefined) return less
   const outputs: Array<Output> = []
-  const isOfRoutes = input._tag === "Listener" || input._tag === "RouteConfiguration" || input._tag === "VirtualHost"
-  const routed = isOfRoutes ? routedBy({ ...self, resources }) : self.routed
-  const needed = neededBy({ ...self, routed, dynamic, resources })
-  resources = watch(resources, needed, outputs)
+  const scoped = scopedAfter({ ...self, resources }, input, outputs)
+  const routed = routedBy({ ...self, scoped, resources }, input)
+  const isOfScope = scoped !== undefined && input._tag !== "Listener" && input._tag !== "Scopes"
+  // What the routes of a scope say changes nothing else that is watched, if they name no other clusters.
+  const isSameTree = isOfScope && !isOfClusters(input) && routed === self.routed && self.told?._tag === "Config"
+  if (!isSameTree) resources = watch(resources, neededBy({ ...self, scoped, routed, dynamic, resources }), outputs)
   for (const name of refreshed) {
     if (resources.VirtualHost.has(name)) outputs.push({ _tag: "Refresh", kind: "VirtualHost", name })
   }
-  const next = { ...self, routed, dynamic, resources }
-  const told = withSame(tell(next), self.told)
+  const next = { ...self, scoped, routed, dynamic, resources }
+  const told = withSame(tell(next, isSameTree), self.told)
   if (told === undefined) return [{ ...next, isWhole: false }, outputs]
-  if (isSame(told, self.told)) return [{ ...next, isWhole: true }, outputs]
-  return [{ ...next, told, isWhole: true }, [...outputs, told]]
+  const isWhole = scoped === undefined || HashSet.size(scoped.pending) === 0
+  if (isSame(told, self.told)) return [{ ...next, isWhole }, outputs]
+  return [{ ...next, told, isWhole }, [...outputs, told]]
 }
+
+const isOfClusters = ({ _tag }: Input): boolean =>
+  _tag === "Cluster" || _tag === "Assignment" || _tag === "Dns" || _tag === "Subscribe" || _tag === "Unsubscribe"
+
+/** The routes of scopes after an input; resources are what is known then. */
+const scopedAfter = (self: XdsConfig, input: Input, outputs: Array<Output>): ScopeTables.ScopeTables | undefined => {
+  const routes = valueOf(self.resources.Listener.get(self.name))?.routes
+  let scoped = self.scoped ?? (routes?._tag === "Scoped" ? ScopeTables.empty : undefined)
+  if (scoped === undefined) return undefined
+  const context = {
+    authority: self.authority,
+    isKnown: (cluster: string) => ClusterGraph.resolve(self, cluster, new Map())
+  }
+  const give = (tables: ScopeTables.ScopeTables, given: ScopeTables.Input): ScopeTables.ScopeTables => {
+    const [next, made] = ScopeTables.step(tables, given, context)
+    for (const output of made) outputs.push(output)
+    return next
+  }
+  if (routes?._tag !== "Scoped") {
+    give(scoped, { _tag: "Close" })
+    return undefined
+  }
+  // ★ Until other scopes are known, those before serve.
+  const scopes = scopesOf(self.resources, routes)
+  if (scopes !== undefined && scopes !== scoped.scopes) scoped = give(scoped, { _tag: "Scopes", scopes })
+  if (input._tag === "Scope") return give(scoped, { _tag: "Use", key: input.key })
+  if (input._tag === "RouteConfiguration" || input._tag === "VirtualHost") return give(scoped, input)
+  return isOfClusters(input) && HashSet.size(scoped.pending) > 0 ? give(scoped, { _tag: "Clusters" }) : scoped
+}
+
+const scopesOf = (resources: Resources, { scopes }: Scoped): RouteScopes | undefined =>
+  scopes._tag === "Given" ? scopes.scopes : valueOf(resources.Scopes.get(scopes.name))
 
 /**
  * The step where only endpoints change, or a cluster that finds them as before: what is watched stays, and of all clusters those alone
@@ -294,6 +353,7 @@ const watch = (resources: Resources, needed: Needed, outputs: Array<Output>): Re
   }
   return {
     Listener: bring("Listener", resources.Listener),
+    Scopes: bring("Scopes", resources.Scopes),
     RouteConfiguration: bring("RouteConfiguration", resources.RouteConfiguration),
     VirtualHost: bring("VirtualHost", resources.VirtualHost),
     Cluster: bring("Cluster", resources.Cluster),
@@ -306,64 +366,27 @@ const valueOf = <A>(known: Known<A> | undefined): A | undefined => (known?._tag 
 
 const tableOf = ({ name, resources }: XdsConfig): RouteTable | undefined => {
   const listener = valueOf(resources.Listener.get(name))
-  if (listener === undefined) return undefined
+  if (listener === undefined || listener.routes._tag === "Scoped") return undefined
   return listener.routes._tag === "Inline"
     ? listener.routes.table
     : valueOf(resources.RouteConfiguration.get(listener.routes.name))
 }
 
-/** The resource name of the virtual host that is to be fetched; `undefined`: none is. */
-const fetchedName = (self: XdsConfig, table: RouteTable | undefined): string | undefined => {
-  const { authority } = self
-  const isFetched = table?.vhds !== undefined && RouteTables.virtualHost(table, authority) === undefined
-  return isFetched && !authority.includes("/") ? `${table.name}/${authority.toLowerCase()}` : undefined
-}
+/** The virtual host of the authority. */
+const virtualHostOf = ({ authority, resources }: XdsConfig, table: RouteTable | undefined): VirtualHost | undefined =>
+  FetchedHost.choose(table, authority, (name) => resources.VirtualHost.get(name))
 
-/** The virtual host of the authority: that of the route configuration, else the fetched one. */
-const virtualHostOf = (self: XdsConfig, table: RouteTable | undefined): VirtualHost | undefined => {
-  if (table === undefined) return undefined
-  const name = fetchedName(self, table)
-  if (name === undefined) return RouteTables.virtualHost(table, self.authority)
-  const fetched = valueOf(self.resources.VirtualHost.get(name))
-  // ★ A server may answer with one for other domains: that is none.
-  return fetched !== undefined && VirtualHosts.isFor(fetched, self.authority) ? fetched : undefined
-}
-
-/**
- * ★ A domain that the route configuration has is its own: a fetched virtual host that claims one is rejected, and the one that is
- * held stays.
- */
-const usable = (self: XdsConfig, name: string, known: Known<VirtualHost>): Known<VirtualHost> => {
-  const table = tableOf(self)
-  if (known._tag === "Failed" || table === undefined) return known
-  const isOwn = (domain: string): boolean => {
-    const own = RouteTables.virtualHost(table, domain)?.domains ?? []
-    return own.some((each) => each.toLowerCase() === domain.toLowerCase())
-  }
-  const taken = known.value.domains.find(isOwn)
-  if (taken === undefined) return known
-  const before = self.resources.VirtualHost.get(name)
-  if (before?._tag === "Value") return before
-  const routes = JSON.stringify(table.name)
-  return { _tag: "Failed", message: `the domain ${JSON.stringify(taken)} belongs to RouteConfiguration ${routes}` }
-}
-
-/** The clusters that the routes of the virtual host name. */
-const routedBy = (self: XdsConfig): ReadonlySet<string> => {
-  const clusters = new Set<string>()
-  const virtualHost = virtualHostOf(self, tableOf(self))
-  for (const route of virtualHost?.routes ?? []) {
-    if (route._tag !== "Route") continue
-    const { clusters: to } = route.action
-    if (to._tag === "Cluster") clusters.add(to.cluster)
-    else for (const { cluster } of to.targets) clusters.add(cluster)
-  }
-  return clusters
+/** The clusters that routes name, after an input. */
+const routedBy = (self: XdsConfig, { _tag }: Input): ReadonlySet<string> => {
+  if (self.scoped !== undefined) return self.scoped.clusters
+  const isOfRoutes = _tag === "Listener" || _tag === "Scopes" || _tag === "RouteConfiguration" || _tag === "VirtualHost"
+  return isOfRoutes ? FetchedHost.clustersOf(virtualHostOf(self, tableOf(self))) : self.routed
 }
 
 const neededBy = (self: XdsConfig): Needed => {
   const needed: Needed = {
     Listener: new Set([self.name]),
+    Scopes: new Set(),
     RouteConfiguration: new Set(),
     VirtualHost: new Set(),
     Cluster: new Set(),
@@ -372,7 +395,10 @@ const neededBy = (self: XdsConfig): Needed => {
   }
   const listener = valueOf(self.resources.Listener.get(self.name))
   if (listener?.routes._tag === "Rds") needed.RouteConfiguration.add(listener.routes.name)
-  const fetched = fetchedName(self, tableOf(self))
+  if (listener?.routes._tag === "Scoped" && listener.routes.scopes._tag === "Watched") {
+    needed.Scopes.add(listener.routes.scopes.name)
+  }
+  const fetched = FetchedHost.nameOf(tableOf(self), self.authority)
   if (fetched !== undefined) needed.VirtualHost.add(fetched)
   // ★ Level by level, so that each cluster is reached by its shortest way: one that is deep in an aggregate may stand in a
   // route, too, and what it names must not be left out.
@@ -392,14 +418,19 @@ const neededBy = (self: XdsConfig): Needed => {
   return needed
 }
 
-/** What is to be told; `undefined`: something is not known yet, and what was told before goes on. */
-const tell = (self: XdsConfig): Told | undefined => {
+/**
+ * What is to be told; `undefined`: something is not known yet, and what was told before goes on.
+ *
+ * @param isSameTree clusters are as they were told
+ */
+const tell = (self: XdsConfig, isSameTree: boolean): Told | undefined => {
   const { authority, name, resources } = self
   const failed = (message: string): Told => ({ _tag: "Failed", message })
   const known = resources.Listener.get(name)
   if (known === undefined) return undefined
   if (known._tag === "Failed") return failed(`Listener ${JSON.stringify(name)}: ${known.message}`)
   const listener = known.value
+  if (listener.routes._tag === "Scoped") return tellScoped(self, listener, listener.routes, isSameTree)
   if (listener.routes._tag === "Rds") {
     const routes = resources.RouteConfiguration.get(listener.routes.name)
     if (routes === undefined) return undefined
@@ -409,7 +440,7 @@ const tell = (self: XdsConfig): Told | undefined => {
   }
   const table = tableOf(self)
   const virtualHost = virtualHostOf(self, table)
-  const fetched = fetchedName(self, table)
+  const fetched = FetchedHost.nameOf(table, authority)
   if (fetched !== undefined && virtualHost === undefined) {
     const known = resources.VirtualHost.get(fetched)
     // The decision waits for the host.
@@ -417,9 +448,7 @@ const tell = (self: XdsConfig): Told | undefined => {
     if (known._tag === "Failed") return failed(`VirtualHost ${JSON.stringify(fetched)}: ${known.message}`)
   }
   if (table === undefined || virtualHost === undefined) {
-    return failed(
-      `no virtual host of RouteConfiguration ${JSON.stringify(table?.name)} is for ${JSON.stringify(authority)}`
-    )
+    return failed(FetchedHost.words(table, authority))
   }
   const clusters = new Map<string, ClusterConfig>()
   for (const cluster of self.routed) if (!ClusterGraph.resolve(self, cluster, clusters)) return undefined
@@ -429,16 +458,56 @@ const tell = (self: XdsConfig): Told | undefined => {
     const found = new Map<string, ClusterConfig>()
     if (ClusterGraph.resolve(self, cluster, found)) for (const [each, config] of found) clusters.set(each, config)
   }
-  return { _tag: "Config", config: { listener, table, virtualHost, clusters } }
+  return { _tag: "Config", config: { listener, table, virtualHost, scopes: undefined, clusters } }
+}
+
+/** ★ Each scope has its outcome when all of it is known, and what is not known yet of one does not hold back the others. */
+const tellScoped = (self: XdsConfig, listener: Listener, routes: Scoped, isSameTree: boolean): Told | undefined => {
+  const { dynamic, resources, routed, scoped, told } = self
+  if (scoped === undefined || scopesOf(resources, routes) === undefined) {
+    const known = routes.scopes._tag === "Watched" ? resources.Scopes.get(routes.scopes.name) : undefined
+    if (known?._tag !== "Failed") return undefined
+    return { _tag: "Failed", message: `the scopes of ${JSON.stringify(routes.name)}: ${known.message}` }
+  }
+  const before = told?._tag === "Config" ? told.config.clusters : undefined
+  const config = { listener, table: undefined, virtualHost: undefined, scopes: scoped }
+  if (isSameTree && before !== undefined) return { _tag: "Config", config: { ...config, clusters: before } }
+  const clusters = new Map<string, ClusterConfig>()
+  for (const cluster of new Set([...routed, ...dynamic.keys()])) {
+    if (clusters.has(cluster)) continue
+    const needed = new Map<string, ClusterConfig>()
+    if (ClusterGraph.resolve(self, cluster, needed)) for (const [each, made] of needed) clusters.set(each, made)
+    else keep(cluster, before, clusters)
+  }
+  return { _tag: "Config", config: { ...config, clusters } }
+}
+
+/** What was told before of a cluster of which something is not known any more. */
+const keep = (
+  cluster: string,
+  before: ReadonlyMap<string, ClusterConfig> | undefined,
+  clusters: Map<string, ClusterConfig>
+): void => {
+  const config = before?.get(cluster)
+  if (config === undefined || clusters.has(cluster)) return
+  clusters.set(cluster, config)
+  if (config._tag === "Aggregate") for (const leaf of config.leaves) keep(leaf, before, clusters)
 }
 
 /** What is to be told, with the values of before for clusters of which the same is said again. */
 const withSame = (told: Told | undefined, before: Told | undefined): Told | undefined => {
   if (told?._tag !== "Config" || before?._tag !== "Config") return told
+  if (told.config.clusters === before.config.clusters) return told
   const clusters = new Map<string, ClusterConfig>()
+  let isOther = false
   for (const [name, config] of told.config.clusters) {
     const other = before.config.clusters.get(name)
-    clusters.set(name, other !== undefined && ClusterGraph.isSameCluster(config, other) ? other : config)
+    const same = other !== undefined && ClusterGraph.isSameCluster(config, other) ? other : config
+    clusters.set(name, same)
+    if (same !== other) isOther = true
+  }
+  if (!isOther && clusters.size === before.config.clusters.size) {
+    return { _tag: "Config", config: { ...told.config, clusters: before.config.clusters } }
   }
   return { _tag: "Config", config: { ...told.config, clusters } }
 }
@@ -450,6 +519,8 @@ const isSame = (told: Told, before: Told | undefined): boolean => {
   if (before._tag === "Failed") return false
   const [a, b] = [told.config, before.config]
   if (a.listener !== b.listener || a.table !== b.table || a.virtualHost !== b.virtualHost) return false
+  if (a.scopes !== b.scopes && (!a.scopes || !b.scopes || !ScopeTables.isSame(a.scopes, b.scopes))) return false
+  if (a.clusters === b.clusters) return true
   if (a.clusters.size !== b.clusters.size) return false
   for (const [name, config] of a.clusters) if (config !== b.clusters.get(name)) return false
   return true

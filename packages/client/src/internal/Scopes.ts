@@ -12,7 +12,6 @@ import {
 } from "@effect-xds/proto/envoy/config/route/v3/scoped_route"
 import {
   type ScopedRoutes as ScopedRoutesMessage,
-  type ScopedRoutes_ScopeKeyBuilder_FragmentBuilder as FragmentBuilder,
   ScopedRoutesSchema
 } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
 import type * as EventLoop from "@effect-xds/transport/EventLoop"
@@ -29,36 +28,9 @@ import { endWith, least, optionsOf, type Client } from "./Hosts.js"
 import * as HostTypes from "./HostTypes.js"
 import { ScopeDriver } from "./ScopeDriver.js"
 
-type Result<A> = Either.Either<A, { readonly path: string; readonly reason: string }>
+type Result<A> = Either.Either<A, ScopeKey.Invalid>
 
 const invalid = (path: string, reason: string): Result<never> => Either.left({ path, reason })
-
-const fragmentOf = ({ type }: FragmentBuilder, path: string): Result<ScopeKey.Fragment> => {
-  if (type.case !== "headerValueExtractor") return invalid(path, "no header_value_extractor is set; set one")
-  const { elementSeparator, extractType, name: header } = type.value
-  const at = `${path}.header_value_extractor`
-  if (header === "") return invalid(`${at}.name`, "the name is empty; name a header")
-  switch (extractType.case) {
-    case "index":
-      return elementSeparator === "" && extractType.value > 0
-        ? invalid(`${at}.index`, `is ${extractType.value} without an element_separator; set one, or use index 0`)
-        : Either.right({ header, elementSeparator, extract: { _tag: "Index", index: extractType.value } })
-    case "element": {
-      const { key, separator } = extractType.value
-      if (key === "") return invalid(`${at}.element.key`, "the key is empty; name an element")
-      if (separator === "") return invalid(`${at}.element.separator`, "the separator is empty; set one")
-      return Either.right({ header, elementSeparator, extract: { _tag: "Element", key, separator } })
-    }
-    case undefined:
-      return invalid(at, "neither index nor element is set; set one")
-  }
-}
-
-const builderOf = ({ scopeKeyBuilder }: ScopedRoutesMessage): Result<ScopeKey.Builder> => {
-  const fragments = scopeKeyBuilder?.fragments ?? []
-  if (fragments.length === 0) return invalid("scope_key_builder", "has no fragments; add one")
-  return Either.all(fragments.map((each, index) => fragmentOf(each, `scope_key_builder.fragments[${index}]`)))
-}
 
 const sourceOf = (path: string, source: ConfigSource | undefined): Result<void> => {
   const kind = source?.configSourceSpecifier.case
@@ -136,7 +108,7 @@ export const make = (
     const message = create(ScopedRoutesSchema, init)
     const { name } = message
     const read = <A>(result: Result<A>) => Either.mapLeft(result, (left) => new ScopedRoutesInvalid({ name, ...left }))
-    const builder = yield* read(builderOf(message))
+    const builder = yield* read(ScopeKey.builderOf(message.scopeKeyBuilder))
     const watched = yield* read(watchedName(message))
     const { case: kind, value: list } = message.configSpecifier
     const given = yield* read(listed(kind === "scopedRouteConfigurationsList" ? list.scopedRouteConfigurations : []))

@@ -74,7 +74,14 @@ interface Link<C> {
 const never = Number.POSITIVE_INFINITY
 /** Milliseconds. A connection that ends sooner, without an answer, was of no use. */
 const briefly = 1_000
-const kinds: ReadonlyArray<XdsConfig.Kind> = ["Listener", "RouteConfiguration", "Cluster", "Assignment", "Dns"]
+const kinds: ReadonlyArray<XdsConfig.Kind> = [
+  "Listener",
+  "Scopes",
+  "RouteConfiguration",
+  "Cluster",
+  "Assignment",
+  "Dns"
+]
 
 export class ChannelDriver<C extends Connection> {
   private channel: Channel.Channel
@@ -155,7 +162,7 @@ export class ChannelDriver<C extends Connection> {
   }
 
   /** News of a resource. */
-  news(input: Exclude<XdsConfig.Input, { readonly _tag: "Start" | "Subscribe" | "Unsubscribe" }>): void {
+  news(input: Exclude<XdsConfig.Input, { readonly _tag: "Start" | "Subscribe" | "Unsubscribe" | "Scope" }>): void {
     if (this.watches.has(`${input._tag} ${input.name}`)) this.give({ _tag: "Xds", input })
   }
 
@@ -172,22 +179,26 @@ export class ChannelDriver<C extends Connection> {
     const seconds = (since: number): string => secondsOf(now - since)
     const going = Option.getOrUndefined(HashMap.get(this.channel.calls, id))
     if (going?.selected === undefined) {
+      const lost = lostOf(servers)
+      const resource = (kind: XdsConfig.Kind, name: string): string => {
+        const since = this.watches.get(`${kind} ${name}`)?.since ?? now
+        const detail = this.options.detail?.(kind, name)
+        if (detail !== undefined) return `${detail} for ${seconds(since)}`
+        const what = `${labels[kind]} ${JSON.stringify(name)}`
+        if (kind === "Dns") return `${what} for ${seconds(since)}`
+        if (lost !== "") return `${what} from ${lost}`
+        const where = servers.map(({ server }) => server).join(", ")
+        return `${what} from ${where === "" ? "the control plane" : where} for ${seconds(since)}`
+      }
+      const ofScope = Channel.waitsForRoutes(this.channel, id)
+      if (ofScope !== undefined && "kind" in ofScope) return resource(ofScope.kind, ofScope.name)
+      if (ofScope !== undefined) return lost === "" ? ofScope.message : `${ofScope.message}; ${lost}`
       for (const kind of kinds) {
         for (const [name, known] of this.channel.xds.resources[kind]) {
-          if (known !== undefined) continue
-          const since = this.watches.get(`${kind} ${name}`)?.since ?? now
-          const detail = this.options.detail?.(kind, name)
-          if (detail !== undefined) return `${detail} for ${seconds(since)}`
-          const what = `${labels[kind]} ${JSON.stringify(name)}`
-          if (kind === "Dns") return `${what} for ${seconds(since)}`
-          const lost = lostOf(servers)
-          if (lost !== "") return `${what} from ${lost}`
-          const where = servers.map(({ server }) => server).join(", ")
-          return `${what} from ${where === "" ? "the control plane" : where} for ${seconds(since)}`
+          if (known === undefined) return resource(kind, name)
         }
       }
       if (this.channel.told?._tag !== "Failed") return "the configuration"
-      const lost = lostOf(servers)
       return lost === "" ? this.channel.told.message : `${this.channel.told.message}; ${lost}`
     }
     const { cluster } = going.selected
@@ -305,7 +316,7 @@ export class ChannelDriver<C extends Connection> {
     const { counters, environment, rings } = this.options
     const context = { now: environment.now(), draw: environment.random, rings }
     const [next, outputs] = Channel.step(this.channel, input, context, counters)
-    const isNews = next.told !== this.channel.told
+    const isNews = next.told !== this.channel.told && clustersOf(next) !== clustersOf(this.channel)
     this.channel = next
     // Before anything is connected or sent by the new configuration.
     if (isNews) this.onConfig()
@@ -448,6 +459,10 @@ export class ChannelDriver<C extends Connection> {
   }
 }
 
+/** They say how to connect to addresses; `undefined`: there are none. */
+const clustersOf = ({ told }: Channel.Channel): XdsConfig.Config["clusters"] | undefined =>
+  told?._tag === "Config" ? told.config.clusters : undefined
+
 function* addressesIn({ assignment }: XdsConfig.ClusterConfig & { readonly _tag: "Leaf" }): Iterable<string> {
   for (const localities of assignment?.priorities ?? []) {
     for (const { draining = [], endpoints } of localities) {
@@ -476,6 +491,7 @@ const maxShown = 3
 
 const labels: Readonly<Record<XdsConfig.Kind, string>> = {
   Listener: "LDS",
+  Scopes: "SRDS",
   RouteConfiguration: "RDS",
   VirtualHost: "VHDS",
   Cluster: "CDS",

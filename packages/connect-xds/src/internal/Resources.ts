@@ -10,7 +10,10 @@ import type { Resolver } from "@effect-xds/discovery-node/Resolver"
 import type { Cluster, Profile } from "@effect-xds/routing/Cluster"
 import * as Decoder from "@effect-xds/routing/Decoder"
 import type { RouteTable } from "@effect-xds/routing/RouteTable"
+import * as RouteScopes from "@effect-xds/routing/RouteScope"
 import * as XdsConfig from "@effect-xds/routing/XdsConfig"
+import * as EventLoop from "@effect-xds/transport/EventLoop"
+import type * as Steps from "@effect-xds/core/Steps"
 import * as Effect from "effect/Effect"
 import * as FiberHandle from "effect/FiberHandle"
 import type * as Scope from "effect/Scope"
@@ -22,7 +25,34 @@ import { HostStatistics } from "./HostStatistics.js"
 import type { LookedAfter } from "./LookedAfter.js"
 import * as Looked from "./LookedAfter.js"
 
-type News = Exclude<XdsConfig.Input, { readonly _tag: "Start" | "Subscribe" | "Unsubscribe" }>
+/** The result of work, of which little is done in one turn. */
+const inTurns = <A>(loop: EventLoop.Service, work: Steps.Steps<A>): Effect.Effect<A> =>
+  Effect.suspend(() => {
+    const until = loop.elapsed() + slice
+    for (;;) {
+      const next = work.next()
+      if (next.done === true) return Effect.succeed(next.value)
+      if (loop.elapsed() < until) continue
+      const later = Effect.async<void>((resume) => Effect.sync(loop.later(() => resume(Effect.void))))
+      return Effect.zipRight(later, inTurns(loop, work))
+    }
+  })
+
+/** Tells changed scopes, of which many may be in use. */
+const telling = function* (
+  scopes: RouteScopes.RouteScopes,
+  tell: (known: XdsConfig.Known<RouteScopes.RouteScopes>) => void
+): Steps.Steps<void> {
+  for (const value of RouteScopes.parts(scopes)) {
+    tell({ _tag: "Value", value })
+    yield
+  }
+}
+
+/** Milliseconds. */
+const slice = 4
+
+type News = Exclude<XdsConfig.Input, { readonly _tag: "Start" | "Subscribe" | "Unsubscribe" | "Scope" }>
 
 /** A channel that watches. */
 export interface Watcher {
@@ -59,6 +89,8 @@ export const make = (
     const routes = WatchableType.make(Decoder.routeConfiguration())
     const virtualHosts = WatchableType.make(Decoder.virtualHost())
     const clusters = WatchableType.make(ClusterResource.clusters(profile, providers))
+    const scopes = WatchableType.make(Decoder.routeScope())
+    const loop = yield* EventLoop.guarded
     const assignments = WatchableType.make(ClusterResource.assignments(profile))
     const events = <A>(type: WatchableType.WatchableType<A>, name: string): Stream.Stream<ResourceEvent<A>> =>
       Stream.catchAll(client.watch(type, name), ({ message }) =>
@@ -121,6 +153,33 @@ export const make = (
           )
         })
       }).pipe(Effect.scoped)
+    /** ★ All that a response brings is one change, which takes several turns if it is much. */
+    const routeScopes = (name: string, tell: (known: XdsConfig.Known<RouteScopes.RouteScopes>) => void) =>
+      Effect.gen(function* () {
+        let known: RouteScopes.RouteScopes | undefined
+        yield* client.watchTogether(scopes, name).pipe(
+          Stream.runForEach((events) =>
+            Effect.gen(function* () {
+              const whole = events.find((event) => event.name === name && event._tag === "Error")
+              if (whole?._tag === "Error" && known === undefined) {
+                return tell({ _tag: "Failed", message: whole.error.message })
+              }
+              const changes = events.flatMap((event): ReadonlyArray<RouteScopes.Change> => {
+                if (event.name === name) return []
+                return [[event.name, event._tag === "Updated" ? event.value : undefined]]
+              })
+              if (known !== undefined && changes.length === 0) return
+              const value = yield* inTurns(loop, RouteScopes.changeInSteps(known ?? RouteScopes.none, changes))
+              const isFirst = known === undefined
+              known = value
+              // What calls need that wait for all of them; later, calls go on between the parts.
+              if (isFirst) return tell({ _tag: "Value", value })
+              yield* inTurns(loop, telling(value, tell))
+            })
+          ),
+          Effect.catchAll(({ message }) => Effect.sync(() => tell({ _tag: "Failed", message })))
+        )
+      })
     const hosts = new HostStatistics()
     const host = (name: string, tell: Watcher["tell"]): Effect.Effect<void> =>
       Effect.acquireUseRelease(
@@ -145,6 +204,8 @@ export const make = (
         switch (kind) {
           case "Listener":
             return follow(listeners, name, (known) => tell({ _tag: kind, name, known }))
+          case "Scopes":
+            return routeScopes(name, (known) => tell({ _tag: kind, name, known }))
           case "RouteConfiguration":
             return routeTable(name, (known) => tell({ _tag: kind, name, known }))
           case "VirtualHost":

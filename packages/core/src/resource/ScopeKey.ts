@@ -6,6 +6,8 @@
  */
 import { WireType } from "@bufbuild/protobuf/wire"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
+import type { ScopedRoutes_ScopeKeyBuilder } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
+import * as Either from "effect/Either"
 import * as Steps from "../Steps.js"
 import { fields } from "../wire/Wire.js"
 import type { Resource } from "./Resource.js"
@@ -39,6 +41,53 @@ export interface Fragment {
  * @since 0.1.0
  */
 export type Builder = ReadonlyArray<Fragment>
+
+/**
+ * What is wrong with a message, and where in it.
+ *
+ * @since 0.1.0
+ */
+export interface Invalid {
+  readonly path: string
+  readonly reason: string
+}
+
+const invalid = (path: string, reason: string): Either.Either<never, Invalid> => Either.left({ path, reason })
+
+const fragmentIn = (
+  { type }: ScopedRoutes_ScopeKeyBuilder["fragments"][number],
+  path: string
+): Either.Either<Fragment, Invalid> => {
+  if (type.case !== "headerValueExtractor") return invalid(path, "no header_value_extractor is set; set one")
+  const { elementSeparator, extractType, name: header } = type.value
+  const at = `${path}.header_value_extractor`
+  if (header === "") return invalid(`${at}.name`, "the name is empty; name a header")
+  switch (extractType.case) {
+    case "index":
+      return elementSeparator === "" && extractType.value > 0
+        ? invalid(`${at}.index`, `is ${extractType.value} without an element_separator; set one, or use index 0`)
+        : Either.right({ header, elementSeparator, extract: { _tag: "Index", index: extractType.value } })
+    case "element": {
+      const { key, separator } = extractType.value
+      if (key === "") return invalid(`${at}.element.key`, "the key is empty; name an element")
+      if (separator === "") return invalid(`${at}.element.separator`, "the separator is empty; set one")
+      return Either.right({ header, elementSeparator, extract: { _tag: "Element", key, separator } })
+    }
+    case undefined:
+      return invalid(at, "neither index nor element is set; set one")
+  }
+}
+
+/**
+ * Reads a `scope_key_builder`.
+ *
+ * @since 0.1.0
+ */
+export const builderOf = (message: ScopedRoutes_ScopeKeyBuilder | undefined): Either.Either<Builder, Invalid> => {
+  const fragments = message?.fragments ?? []
+  if (fragments.length === 0) return invalid("scope_key_builder", "has no fragments; add one")
+  return Either.all(fragments.map((each, index) => fragmentIn(each, `scope_key_builder.fragments[${index}]`)))
+}
 
 /**
  * The key of these fragments, as text.
