@@ -10,9 +10,10 @@ import * as Simulation from "@effect-xds/testing/simulation/Simulation"
 import type { PlannedFault } from "@effect-xds/testing/network/Fault"
 import type { Event } from "@effect-xds/testing/invariants/Trace"
 import * as Trace from "@effect-xds/testing/invariants/Trace"
+import { ClientTransport } from "@effect-xds/transport"
 import { assert, describe, it } from "@effect/vitest"
 import { create } from "@bufbuild/protobuf"
-import { Effect, Layer } from "effect"
+import { Cause, Effect, Layer } from "effect"
 
 const typeUrl = ResourceType.Cluster.typeUrl
 
@@ -56,6 +57,33 @@ const sentTo = (trace: Trace.Trace, client: string) =>
   trace.filter((event) => event._tag === "Sent" && event.message._tag === "Response" && event.stream.client === client)
 
 describe("SimulatedNetwork", () => {
+  it.effect("tells of a fault for a machine that is not there, which would let a test pass", () =>
+    Effect.gen(function* () {
+      const network = yield* SimulatedNetwork.SimulatedNetwork
+      const { connect } = network.clientNamed("app")
+      network.serverAt("xds")
+      const why = (fault: Effect.Effect<void>) =>
+        Effect.map(Effect.sandbox(fault).pipe(Effect.flip), (cause) => Cause.pretty(cause).split("\n")[0])
+      assert.strictEqual(
+        yield* why(network.inject({ _tag: "SlowReader", client: "node-1", for: 1 })),
+        'Error: the simulated network has no client "node-1"; it has "client", "app". A client has the name of its port, not that of its node'
+      )
+      const partition = { _tag: "Partition", clients: ["app"], server: "other", for: 1 } as const
+      const noServer =
+        'Error: the simulated network has no server "other"; it has "server", "xds". A server has the address of its port'
+      assert.deepStrictEqual(yield* Effect.all([why(network.inject(partition)), why(network.kill("other"))]), [
+        noServer,
+        noServer
+      ])
+      assert.include(yield* why(network.killClient("xds")), 'has no client "xds"')
+      // A client has been told of it, though nobody serves there.
+      yield* connect({ address: "other", credentials: ClientTransport.insecure })
+      yield* network.inject(partition)
+      yield* network.kill("xds")
+      yield* network.killClient("app")
+    }).pipe(Effect.scoped, Effect.provide(SimulatedNetwork.layer()), SimulatedTime.run())
+  )
+
   it.live("joins a server and a client, as layers", () => {
     const program = Effect.gen(function* () {
       const store = yield* SnapshotStore.SnapshotStore

@@ -1,7 +1,7 @@
 /**
  * A network in one process, between any number of clients and servers. It implements both ports of the transport, so
  * `XdsServer` and `XdsClient` run on it unchanged. Messages pass through the real codecs and take time. Connections fail as a
- * {@link NetworkFault} says. All randomness comes from one seed.
+ * {@link Faults.NetworkFault} says. All randomness comes from one seed.
  *
  * Faults have the effects that TCP and gRPC give them. Within a stream no message is reordered, doubled or lost: it arrives
  * after all messages before it, or the stream ends. Keepalive detects a connection through which nothing gets.
@@ -19,7 +19,7 @@ import * as Network from "../internal/Network.js"
 import { SimulatedStream } from "../internal/SimulatedStream.js"
 import type { StreamName, Trace, TracedResource, Unstamped } from "../invariants/Trace.js"
 import { SimulatedTime } from "../simulation/SimulatedTime.js"
-import type { NetworkFault } from "./Fault.js"
+import * as Faults from "./Fault.js"
 
 /**
  * The properties of a network without faults. Times are milliseconds.
@@ -57,8 +57,8 @@ export class SimulatedNetwork extends Context.Tag("@effect-xds/testing/network/S
     readonly serverAt: (address: string) => ServerTransport.Service
     /** The port for a client of this name. */
     readonly clientNamed: (name: string) => ClientTransport.Service
-    /** Starts a fault, which ends by itself. */
-    readonly inject: (fault: NetworkFault) => Effect.Effect<void>
+    /** Starts a fault, which ends by itself. Dies for a client or server that never was on the network, as do `kill` and `killClient`. */
+    readonly inject: (fault: Faults.NetworkFault) => Effect.Effect<void>
     /** Kills a server: its clients lose their connections, and it has no further effect. */
     readonly kill: (address: string) => Effect.Effect<void>
     /** Kills a client: its servers lose their connections, and it has no further effect. */
@@ -117,7 +117,19 @@ export const make = (options: Options = {}): Effect.Effect<typeof SimulatedNetwo
   Effect.map(Effect.zipRight(BadOption.check(options, least), SimulatedTime), (time) => {
     const network = new Network.Network(time, { ...defaults, ...withoutUndefined(options) })
 
-    const serverAt = (address: string): ServerTransport.Service => ({
+    const clients = new Set<string>()
+    /** Those that serve, or were asked for. */
+    const servers = new Set<string>()
+    /** Dies for a machine that is not there: a fault without effect would let a test pass. */
+    const known = (named: { readonly clients?: ReadonlyArray<string>; readonly servers?: ReadonlyArray<string> }) =>
+      Effect.suspend(() => {
+        const client = named.clients?.find((name) => !clients.has(name))
+        if (client !== undefined) return Effect.die(new NoSuchMachine("client", client, clients))
+        const server = named.servers?.find((address) => !servers.has(address))
+        return server === undefined ? Effect.void : Effect.die(new NoSuchMachine("server", server, servers))
+      })
+
+    const portOf = (address: string): ServerTransport.Service => ({
       serve: (accept) =>
         Effect.acquireRelease(
           Effect.suspend(() => {
@@ -143,10 +155,11 @@ export const make = (options: Options = {}): Effect.Effect<typeof SimulatedNetwo
         )
     })
 
-    const clientNamed = (client: string): ClientTransport.Service => ({
+    const portNamed = (client: string): ClientTransport.Service => ({
       connect: ({ address }) =>
         Effect.acquireRelease(
           Effect.sync(() => {
+            servers.add(address)
             const streams = new Set<SimulatedStream>()
             return {
               streams,
@@ -165,11 +178,29 @@ export const make = (options: Options = {}): Effect.Effect<typeof SimulatedNetwo
     })
 
     return {
-      serverAt,
-      clientNamed,
-      inject: (fault) => Effect.sync(() => network.inject(fault)),
-      kill: (address) => Effect.sync(() => network.kill(address)),
-      killClient: (name) => Effect.sync(() => network.killClient(name)),
+      serverAt: (address) => {
+        servers.add(address)
+        return portOf(address)
+      },
+      clientNamed: (name) => {
+        clients.add(name)
+        return portNamed(name)
+      },
+      inject: (fault) =>
+        Effect.zipRight(
+          known(Faults.hosts(fault)),
+          Effect.sync(() => network.inject(fault))
+        ),
+      kill: (address) =>
+        Effect.zipRight(
+          known({ servers: [address] }),
+          Effect.sync(() => network.kill(address))
+        ),
+      killClient: (name) =>
+        Effect.zipRight(
+          known({ clients: [name] }),
+          Effect.sync(() => network.killClient(name))
+        ),
       underWay: () => Array.from(network.streams).reduce((sum, stream) => sum + stream.size, 0),
       streamOf: (handler) => Array.from(network.streams).find((stream) => stream.isHandledBy(handler))?.name,
       openStreams: () => network.streams.size,
@@ -185,6 +216,18 @@ export const make = (options: Options = {}): Effect.Effect<typeof SimulatedNetwo
       unrecorded: () => network.unrecorded
     }
   })
+
+class NoSuchMachine extends Error {
+  constructor(what: "client" | "server", name: string, there: ReadonlySet<string>) {
+    const named = Array.from(there, (each) => JSON.stringify(each)).join(", ")
+    super(
+      `the simulated network has no ${what} ${JSON.stringify(name)}; it has ${named === "" ? "none" : named}. ` +
+        (what === "client"
+          ? "A client has the name of its port, not that of its node"
+          : "A server has the address of its port")
+    )
+  }
+}
 
 const withoutUndefined = (options: Options): Partial<Network.Settings> =>
   Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
