@@ -222,7 +222,7 @@ export const make = (database: Database, options: Options = {}): Effect.Effect<S
     const name = plain(options.process ?? `${hostname()}:${process.pid}`, mostOfAuthor)
     let trouble: Status["trouble"]
 
-    const report = (found: Trouble | undefined): Effect.Effect<void> =>
+    const report = (found: Pick<Trouble, "detail"> | undefined): Effect.Effect<void> =>
       Effect.flatMap(Clock.currentTimeMillis, (now) => {
         SqlStoreMetrics.revision.unsafeUpdate(replica.revision, [])
         const before = trouble
@@ -265,11 +265,13 @@ export const make = (database: Database, options: Options = {}): Effect.Effect<S
     const wake = Effect.unsafeMakeLatch(true)
     yield* database.listen(() => wake.unsafeOpen())
     const interval = Duration.decode(options.interval ?? "1 second")
+    /** Whether writes are being tried again: a full disk can still be read, and that is no end of the trouble. */
+    let isWritingInVain = (): boolean => false
     const follow = Effect.suspend(() => {
       wake.unsafeClose()
       return Effect.matchEffect(orDefect(look), {
         onFailure: (found) => report(found),
-        onSuccess: () => report(undefined)
+        onSuccess: () => report(isWritingInVain() ? trouble : undefined)
       })
     })
     yield* Effect.forkScoped(
@@ -285,6 +287,7 @@ export const make = (database: Database, options: Options = {}): Effect.Effect<S
       maxResourcesPerGroup: options.maxResourcesPerGroup ?? 1_000_000,
       fenced
     })
+    isWritingInVain = () => writer.isInVain
     yield* writer.run
 
     const callOf = (group: string, { author, ifRevision, note }: SnapshotStore.WriteOptions): Call => ({

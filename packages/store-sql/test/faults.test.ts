@@ -335,6 +335,32 @@ describe("a database that fails in the middle", () => {
     })
   )
 
+  live("a full disk that can be read is told once, however often it is looked at while writes are tried again", () => {
+    const lines: Array<string> = []
+    const told = (words: string) => lines.filter((line) => line.includes(words)).length
+    return Effect.gen(function* () {
+      const { open, plan } = yield* faulty
+      const store = yield* opened(open, { writeTimeout: "1 second", interval: "1 millis" })
+      yield* store.set("g", clusters("a"))
+      let looks = 0
+      let inserts = 0
+      plan.fault = (sql) => {
+        if (sql.includes("xds_head")) looks++
+        if (!sql.startsWith("INSERT")) return undefined
+        inserts++
+        return { code: "SQLITE_FULL", when: "before" }
+      }
+      yield* failing(store.update("g", { upsert: clusters("b") }))
+      // It was looked at between the attempts.
+      expect(inserts).toBeGreaterThan(2)
+      expect(looks).toBeGreaterThan(2 * inserts)
+      expect([told("cannot be followed"), told("followed again")]).toEqual([1, 0])
+      plan.fault = () => undefined
+      yield* store.update("g", { upsert: clusters("c") })
+      expect([told("cannot be followed"), told("followed again")]).toEqual([1, 1])
+    }).pipe(Effect.provide(Logger.add(Logger.make(({ message }) => void lines.push(String(message))))))
+  })
+
   live("an answer that was lost and no way to ask: the error says that it is not known", () =>
     Effect.gen(function* () {
       const { open, plan, sound } = yield* faulty

@@ -111,6 +111,8 @@ export class Writer {
   private readonly queue: Array<Waiting> = []
   private readonly wake = Effect.unsafeMakeLatch(false)
   private isClosed = false
+  /** Whether the last attempt failed. */
+  private hasFailed = false
 
   constructor(
     private readonly database: Database,
@@ -195,6 +197,11 @@ export class Writer {
     )
   }
 
+  /** Whether calls wait that could not be written. */
+  get isInVain(): boolean {
+    return this.hasFailed && this.queue.length > 0
+  }
+
   private remove(waiting: Waiting): void {
     const place = this.queue.indexOf(waiting)
     if (place >= 0) this.queue.splice(place, 1)
@@ -225,8 +232,12 @@ export class Writer {
       Effect.either(orDefect(Effect.uninterruptible(this.alone(this.attempt(taken))))),
       (attempted) => {
         for (const waiting of taken) waiting.isTaken = false
-        if (Either.isRight(attempted)) return this.drain(0)
+        if (Either.isRight(attempted)) {
+          this.hasFailed = false
+          return this.drain(0)
+        }
         const trouble = attempted.left
+        this.hasFailed = trouble.kind !== "Busy" && trouble.kind !== "Refused"
         // It is not away: the next attempt is another one.
         if (trouble.kind === "Refused") return Effect.flatMap(this.failed(taken, trouble), () => this.drain(0))
         return Effect.flatMap(this.failed(taken, trouble), () =>
