@@ -2435,7 +2435,7 @@ const server = [
   {
     fault: "in panic localities weigh as if there were none",
     file: "packages/discovery-node/src/Members.ts",
-    line: "? alike(failTrafficOnPanic ? [] : all, this.cluster)",
+    line: "? inPanic(priority, failTrafficOnPanic ? [] : all, rule, this.cluster)",
     becomes: "? localitiesOf(priority, health, factor, this.cluster)",
     by: "packages/discovery-node/test/members.test.ts"
   },
@@ -2456,7 +2456,7 @@ const server = [
   {
     fault: "in panic those that fail get no calls",
     file: "packages/discovery-node/src/Members.ts",
-    line: "? alike(failTrafficOnPanic ? [] : all, this.cluster)",
+    line: "? inPanic(priority, failTrafficOnPanic ? [] : all, rule, this.cluster)",
     becomes: "? alike(failTrafficOnPanic ? [] : priority.healthy, this.cluster)",
     by: "packages/discovery-node/test/clusterMembers.test.ts"
   },
@@ -10565,23 +10565,23 @@ const server = [
   },
   {
     fault: "a leaf without endpoints counts as well",
-    file: "packages/routing/src/Assignment.ts",
-    line: "endpoints.length > 0)) ? 100 : 0)",
-    becomes: "endpoints.length >= 0)) ? 100 : 0)",
-    by: "packages/routing/test/stars.test.ts"
+    file: "packages/routing/src/policy/Cds.ts",
+    line: "assignment?.health?.total ?? 0",
+    becomes: "assignment?.health?.total ?? 100",
+    by: "packages/discovery-node/test/members.test.ts"
   },
   {
     fault: "weights of localities count in a cluster that does not say so",
     file: "packages/discovery-node/src/Members.ts",
-    line: "this.set?.cluster.isLocalityWeighted === true",
-    becomes: "this.set !== undefined",
+    line: "rule?.isWeighted === true",
+    becomes: "rule !== undefined",
     by: "packages/discovery-node/test/members.test.ts"
   },
   {
     fault: "weights of localities do not count for the policies of load_balancing_policy",
-    file: "packages/discovery/src/Cluster.ts",
-    line: "isLocalityWeighted: message.loadBalancingPolicy !== undefined || ",
-    becomes: "isLocalityWeighted: ",
+    file: "packages/discovery/src/LocalityRule.ts",
+    line: "const ofOthers: LocalityRule = { isWeighted: true,",
+    becomes: "const ofOthers: LocalityRule = { isWeighted: false,",
     by: "packages/discovery/test/reading.test.ts"
   },
   {

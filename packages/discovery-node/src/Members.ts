@@ -7,6 +7,7 @@ import * as AggregateLeaves from "@effect-xds/discovery/AggregateLeaves"
 import * as HealthFlags from "@effect-xds/discovery/HealthFlags"
 import type * as Host from "@effect-xds/discovery/Host"
 import * as HostSet from "@effect-xds/discovery/HostSet"
+import type { LocalityRule } from "@effect-xds/discovery/LocalityRule"
 import * as MemberSet from "@effect-xds/discovery/MemberSet"
 import * as PriorityLoad from "@effect-xds/discovery/PriorityLoad"
 import type * as Assignment from "@effect-xds/routing/Assignment"
@@ -189,13 +190,14 @@ export class Members {
   private assign(): Assignment.Assignment {
     const { failTrafficOnPanic } = this.load
     const factor = this.set === undefined ? undefined : MemberSet.overprovisioningFactorOf(this.set)
+    const rule = this.set?.cluster.localities
     const groups = (["healthy", "degraded"] as const).flatMap((health) =>
       this.priorities.map((priority, at) => {
         const { all, load } = priority
         const localities = load.isPanicking
-          ? alike(failTrafficOnPanic ? [] : all, this.cluster)
-          : this.set?.cluster.isLocalityWeighted === true
-            ? localitiesOf(priority, health, factor, this.cluster)
+          ? inPanic(priority, failTrafficOnPanic ? [] : all, rule, this.cluster)
+          : rule?.isWeighted === true
+            ? localitiesOf(priority, health, rule.isHashing ? undefined : factor, this.cluster)
             : alike(priority[health], this.cluster)
         // Who is healthy and gets no calls now is told, too, for policies that do without shares.
         const isTold = health === "healthy" && localities.length > 0
@@ -257,10 +259,14 @@ const prioritiesOf = (self: Members): ReadonlyArray<Priority> => {
   return lists
 }
 
-/** ★ By how many of its hosts are well a locality weighs less; without a weight it gets nothing if another has one. */
+/**
+ * ★ By how many of its hosts are well a locality weighs less; without a weight it gets nothing if another has one.
+ *
+ * @param factor by how much hosts that are well make up for others, in percent; `undefined`: localities weigh what they were told
+ */
 const localitiesOf = (
-  { localities, weights: given, ...hosts }: Priority,
-  health: "healthy" | "degraded",
+  { localities, weights: given, ...hosts }: Pick<Priority, "all" | "degraded" | "healthy" | "localities" | "weights">,
+  health: "healthy" | "degraded" | "all",
   factor: number | undefined,
   cluster: string
 ): ReadonlyArray<Assignment.Locality> => {
@@ -268,6 +274,7 @@ const localitiesOf = (
   const givenOf = (name: string): number => given.get(name) ?? 0
   if (!found.some(([name]) => givenOf(name) > 0)) return alike(hosts[health], cluster)
   const weights = found.map(([name]) => {
+    if (factor === undefined) return givenOf(name)
     const sums = localities.get(name)
     return sums === undefined ? 0 : PriorityLoad.localityWeight(givenOf(name), sums[health], sums, factor)
   })
@@ -278,6 +285,17 @@ const localitiesOf = (
     return weight > 0 ? [localityOf(cluster, name, Math.max(1, Math.round(weight * scale)), members)] : []
   })
 }
+
+/** Weights of localities count in panic for policies that hash alone. */
+const inPanic = (
+  priority: Priority,
+  all: ReadonlyArray<Host.Host>,
+  rule: LocalityRule | undefined,
+  cluster: string
+): ReadonlyArray<Assignment.Locality> =>
+  rule?.isHashing === true && rule.isWeighted
+    ? localitiesOf({ ...priority, all }, "all", undefined, cluster)
+    : alike(all, cluster)
 
 /** The localities of hosts that are all alike: each weighs what its hosts do. */
 const alike = (hosts: ReadonlyArray<Host.Host>, cluster: string): ReadonlyArray<Assignment.Locality> =>

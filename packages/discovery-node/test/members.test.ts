@@ -140,7 +140,8 @@ describe("calls among the leaves of an aggregate", () => {
   const aggregateOf = ({ commonLbConfig = {}, leaves, ofLeaves = {}, policy = {} }: Aggregate) =>
     new Members("r", "Ready", "", membersOf([], {}, { commonLbConfig }).set, [
       ...leaves.map((each, at) => leafOf(`r-${at}`, at, each, policy, { commonLbConfig: ofLeaves })),
-      { cluster: "missing", members: undefined }
+      { cluster: "missing", members: undefined },
+      { cluster: "warming", members: new Members("warming", "Warming", "", undefined) }
     ])
   /** Of a hundred calls, by leaf, priority and health: calls at even distances of both draws, of the leaf and within it. */
   const called = (members: Members, expected: Aggregate["expected"]): Aggregate["expected"] => {
@@ -377,6 +378,33 @@ describe("localities", () => {
     expect(weights([third, { weight: 1, healthy: 5 }])).toEqual([
       ["0", Math.round(1.4 * 65_536)],
       ["1", 65_536]
+    ])
+  })
+
+  it("★ of policies that hash weigh what they were told, however few are well, and in panic, too", () => {
+    const hashing = { ...weighted, lbPolicy: "RING_HASH" }
+    const localities: ReadonlyArray<Locality> = [
+      { weight: 3, healthy: 1, failing: 2 },
+      { weight: 2, healthy: 2 }
+    ]
+    expect(weights(localities, {}, hashing)).toEqual([
+      ["0", 3],
+      ["1", 2]
+    ])
+    const few: ReadonlyArray<Locality> = [
+      { weight: 3, healthy: 1, failing: 3 },
+      { weight: 2, failing: 2 },
+      { failing: 1 }
+    ]
+    expect(weights(few, {}, hashing)).toEqual([
+      ["0", 3],
+      ["1", 2]
+    ])
+    // Without that config they do not count.
+    expect(weights(few, {}, { lbPolicy: "RING_HASH" })).toEqual([
+      ["0", 4],
+      ["1", 2],
+      ["2", 1]
     ])
   })
 

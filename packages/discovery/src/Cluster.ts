@@ -16,6 +16,7 @@ import type { Configured, Registry } from "./ClusterType.js"
 import * as Types from "./ClusterTypes.js"
 import * as Decoders from "./Decoder.js"
 import type { Settings as HostSettings } from "./HostSet.js"
+import * as LocalityRules from "./LocalityRule.js"
 import * as OutlierSettings from "./OutlierSettings.js"
 import * as PriorityLoads from "./PriorityLoad.js"
 
@@ -34,11 +35,8 @@ export interface Cluster {
   readonly outlierDetection: OutlierSettings.OutlierSettings | undefined
   /** Unless an assignment says otherwise. */
   readonly load: PriorityLoads.Settings
-  /**
-   * Calls are shared among localities by their weights: `locality_weighted_lb_config`. Of `load_balancing_policy`, beside which
-   * that does not count, always: the policies say themselves whether they look at them.
-   */
-  readonly isLocalityWeighted: boolean
+  /** Whether calls are shared among localities by their weights. */
+  readonly localities: LocalityRules.LocalityRule
   /** Of `load_assignment`; what EDS brings has its own. */
   readonly drops: Assignments.Assignment["drops"]
 }
@@ -66,7 +64,7 @@ export const make = (
       ? undefined
       : Assignments.read({ ...loadAssignment, endpoints: [] }, "name", "load_assignment.", new Collector())
   if (type === undefined || errors.count > 0) return Either.left(errors.errors)
-  const locality = commonLbConfig?.localityConfigSpecifier
+  const localities = LocalityRules.of(message)
   return Either.right({
     name: message.name,
     type,
@@ -82,9 +80,9 @@ export const make = (
       panicThreshold,
       overprovisioningFactor: assignment?.overprovisioningFactor ?? PriorityLoads.defaults.overprovisioningFactor,
       weightedPriorityHealth: assignment?.weightedPriorityHealth ?? false,
-      failTrafficOnPanic: locality?.case === "zoneAwareLbConfig" && locality.value.failTrafficOnPanic
+      failTrafficOnPanic: localities.failTrafficOnPanic
     },
-    isLocalityWeighted: message.loadBalancingPolicy !== undefined || locality?.case === "localityWeightedLbConfig",
+    localities,
     drops: assignment?.drops ?? []
   })
 }

@@ -1,16 +1,25 @@
 /** Messages of the Envoy API: what they become, and what is wrong with them. */
 import { create, fromBinary, fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf"
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire"
-import { AnySchema } from "@bufbuild/protobuf/wkt"
+import { type Any, anyPack, AnySchema } from "@bufbuild/protobuf/wkt"
 import * as Assignment from "@effect-xds/discovery/Assignment"
 import * as Cluster from "@effect-xds/discovery/Cluster"
 import * as DropOverload from "@effect-xds/discovery/DropOverload"
 import * as Endpoint from "@effect-xds/discovery/Endpoint"
 import * as Host from "@effect-xds/discovery/Host"
 import * as IpAddress from "@effect-xds/discovery/IpAddress"
-import { ClusterSchema, Cluster_CustomClusterTypeSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
+import * as LocalityRule from "@effect-xds/discovery/LocalityRule"
+import {
+  ClusterSchema,
+  Cluster_CustomClusterTypeSchema,
+  LoadBalancingPolicySchema
+} from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ClusterLoadAssignmentSchema } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint"
 import { ClusterConfigSchema } from "@effect-xds/proto/envoy/extensions/clusters/aggregate/v3/cluster"
+import { LeastRequestSchema } from "@effect-xds/proto/envoy/extensions/load_balancing_policies/least_request/v3/least_request"
+import { PickFirstSchema } from "@effect-xds/proto/envoy/extensions/load_balancing_policies/pick_first/v3/pick_first"
+import { RingHashSchema } from "@effect-xds/proto/envoy/extensions/load_balancing_policies/ring_hash/v3/ring_hash"
+import { RoundRobinSchema } from "@effect-xds/proto/envoy/extensions/load_balancing_policies/round_robin/v3/round_robin"
 import { describe, expect, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 
@@ -306,7 +315,7 @@ describe("a cluster", () => {
         overprovisioningFactor: 120,
         weightedPriorityHealth: false
       },
-      isLocalityWeighted: false,
+      localities: { isWeighted: false, isHashing: false, failTrafficOnPanic: true },
       drops: [{ category: "d", numerator: 10_000 }]
     })
     expect([read.hosts.checkers, read.checkers[0]?.settings.interval]).toEqual([[""], 2_000])
@@ -319,8 +328,41 @@ describe("a cluster", () => {
       // Its policies say it themselves.
       [{ loadBalancingPolicy: {} }, true]
     ] as const) {
-      expect(Either.getOrThrow(readCluster(json)).isLocalityWeighted).toBe(isWeighted)
+      expect(Either.getOrThrow(readCluster(json)).localities.isWeighted).toBe(isWeighted)
     }
+    const hashing = { ...weighted, lbPolicy: "RING_HASH" }
+    expect(Either.getOrThrow(readCluster(hashing)).localities).toMatchObject({ isWeighted: true, isHashing: true })
+    expect(Either.getOrThrow(readCluster(weighted)).localities.isHashing).toBe(false)
+  })
+
+  it("localities count as the policy of load_balancing_policy says that is the first to be known", () => {
+    const weighted = { localityConfigSpecifier: { case: "localityWeightedLbConfig", value: {} } } as const
+    const failing = {
+      localityConfigSpecifier: { case: "zoneAwareLbConfig", value: { failTrafficOnPanic: true } }
+    } as const
+    const ruleOf = (...anys: ReadonlyArray<Any>) =>
+      LocalityRule.ofPolicy(
+        create(LoadBalancingPolicySchema, {
+          policies: anys.map((typedConfig) => ({ typedExtensionConfig: { name: "p", typedConfig } }))
+        })
+      )
+    const roundRobin = (localityLbConfig?: typeof failing | typeof weighted) =>
+      anyPack(RoundRobinSchema, create(RoundRobinSchema, localityLbConfig === undefined ? {} : { localityLbConfig }))
+    const ringHash = (isWeighted: boolean) =>
+      anyPack(RingHashSchema, create(RingHashSchema, isWeighted ? { localityWeightedLbConfig: {} } : {}))
+    const leastRequest = anyPack(LeastRequestSchema, create(LeastRequestSchema, { localityLbConfig: weighted }))
+    const other = anyPack(PickFirstSchema, create(PickFirstSchema))
+    const broken = create(AnySchema, { typeUrl: roundRobin().typeUrl, value: Uint8Array.of(0xff) })
+    const none = { isWeighted: false, isHashing: false, failTrafficOnPanic: false }
+    expect(ruleOf(roundRobin())).toEqual(none)
+    expect(ruleOf(roundRobin(weighted))).toEqual({ ...none, isWeighted: true })
+    expect(ruleOf(roundRobin(failing))).toEqual({ ...none, failTrafficOnPanic: true })
+    expect(ruleOf(leastRequest)).toEqual({ ...none, isWeighted: true })
+    expect(ruleOf(ringHash(false))).toEqual({ ...none, isHashing: true })
+    expect(ruleOf(ringHash(true))).toEqual({ ...none, isWeighted: true, isHashing: true })
+    expect(ruleOf(other, ringHash(false), leastRequest)).toEqual({ ...none, isHashing: true })
+    expect(ruleOf(other)).toEqual({ ...none, isWeighted: true })
+    expect(ruleOf(broken)).toEqual({ ...none, isWeighted: true })
   })
 
   it("DNS, by fields of the cluster, and by cluster_type alike", () => {

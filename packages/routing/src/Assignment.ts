@@ -68,14 +68,6 @@ export interface Healths {
   readonly calm?: Assignment | undefined
 }
 
-/**
- * How much is there for calls to go to, in percent.
- *
- * @since 0.1.0
- */
-export const totalOf = ({ health, priorities }: Assignment): number =>
-  health?.total ?? (priorities.some((localities) => localities.some(({ endpoints }) => endpoints.length > 0)) ? 100 : 0)
-
 const maxWeight = 2 ** 32 - 1
 
 /** ★ UNHEALTHY, TIMEOUT and DEGRADED are not used; DRAINING only for sessions that are kept (A55). */

@@ -6,6 +6,7 @@
  */
 import { fromBinary } from "@bufbuild/protobuf"
 import type { Any } from "@bufbuild/protobuf/wkt"
+import * as LocalityRules from "@effect-xds/discovery/LocalityRule"
 import * as Milliseconds from "@effect-xds/discovery/Milliseconds"
 import * as OutlierSettings from "@effect-xds/discovery/OutlierSettings"
 import * as Reason from "@effect-xds/proto/Reason"
@@ -29,6 +30,7 @@ import type { PolicyRegistry } from "./PolicyRegistry.js"
 import * as Registry from "./PolicyRegistry.js"
 import type { RouteError } from "./RouteError.js"
 import { Collector } from "./RouteError.js"
+import * as LeastRequest from "./policy/LeastRequest.js"
 import * as OverrideHost from "./policy/OverrideHost.js"
 import * as RoundRobin from "./policy/RoundRobin.js"
 import * as WrrLocality from "./policy/WrrLocality.js"
@@ -98,7 +100,9 @@ export const make = (
   const errors = new Collector()
   const discovery = profile === "envoy" ? membersOf(message, errors) : discoveryOf(message, errors)
   const policy =
-    profile === "envoy" && discovery?._tag === "Aggregate" ? Either.right(ofLeaves) : policyOf(message, registry)
+    profile === "envoy" && discovery?._tag === "Aggregate"
+      ? Either.right(ofLeaves)
+      : policyOf(message, registry, profile)
   if (Either.isLeft(policy)) {
     const path = message.loadBalancingPolicy === undefined ? "lb_policy" : "load_balancing_policy"
     errors.add(path, "LoadBalancingPolicy", policy.left)
@@ -228,10 +232,22 @@ const logicalDnsOf = ({ loadAssignment }: ClusterMessage, errors: Collector): Di
   return { _tag: "LogicalDns", host, port, hostname: identifier.value.hostname }
 }
 
-const policyOf = (message: ClusterMessage, registry: PolicyRegistry): Either.Either<Configured, string> => {
-  // ★ It wins over lb_policy.
-  if (message.loadBalancingPolicy !== undefined) return Registry.fromMessage(registry, message.loadBalancingPolicy)
+/** Policies that do not look at localities by themselves, and which Envoy lets share calls among them. */
+const flat: ReadonlySet<string> = new Set([RoundRobin.policy.name, LeastRequest.policy.name])
+
+const policyOf = (
+  message: ClusterMessage,
+  registry: PolicyRegistry,
+  profile: Profile
+): Either.Either<Configured, string> => {
   const byLocality = (child: Configured) => WrrLocality.policy.with({ child })
+  // ★ It wins over lb_policy.
+  if (message.loadBalancingPolicy !== undefined) {
+    const policy = Registry.fromMessage(registry, message.loadBalancingPolicy)
+    // gRPC does not look at `locality_lb_config` (A52).
+    if (profile === "grpc" || !LocalityRules.ofPolicy(message.loadBalancingPolicy).isWeighted) return policy
+    return Either.map(policy, (made) => (flat.has(made.policy.name) ? byLocality(made) : made))
+  }
   const { lbConfig, lbPolicy } = message
   switch (lbPolicy) {
     case LbPolicy.ROUND_ROBIN:

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf"
 import type { MessageInitShape } from "@bufbuild/protobuf"
-import { anyPack, AnySchema } from "@bufbuild/protobuf/wkt"
+import { type Any, anyPack, AnySchema } from "@bufbuild/protobuf/wkt"
 import {
   ClusterSchema,
   Cluster_DiscoveryType as DiscoveryType,
@@ -14,8 +14,12 @@ import type {
   LocalityLbEndpointsSchema
 } from "@effect-xds/proto/envoy/config/endpoint/v3/endpoint_components"
 import { ListenerSchema } from "@effect-xds/proto/envoy/config/listener/v3/listener"
+import { ClusterConfigSchema } from "@effect-xds/proto/envoy/extensions/clusters/aggregate/v3/cluster"
 import { RouterSchema } from "@effect-xds/proto/envoy/extensions/filters/http/router/v3/router"
 import { HttpConnectionManagerSchema } from "@effect-xds/proto/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager"
+import { LeastRequestSchema } from "@effect-xds/proto/envoy/extensions/load_balancing_policies/least_request/v3/least_request"
+import { RingHashSchema } from "@effect-xds/proto/envoy/extensions/load_balancing_policies/ring_hash/v3/ring_hash"
+import { RoundRobinSchema } from "@effect-xds/proto/envoy/extensions/load_balancing_policies/round_robin/v3/round_robin"
 import * as Assignment from "@effect-xds/routing/Assignment"
 import * as Cluster from "@effect-xds/routing/Cluster"
 import * as IpAddress from "@effect-xds/discovery/IpAddress"
@@ -154,6 +158,44 @@ describe("clusters", () => {
     expect(mistakes(cluster({ name: "c", clusterDiscoveryType: eds.clusterDiscoveryType }))).toEqual([
       "eds_cluster_config.eds_config EdsConfig"
     ])
+  })
+
+  it("★ locality_lb_config of a policy counts in the profile of Envoy alone (A52)", () => {
+    const policyOf = (typedConfig: Any, profile: Cluster.Profile) => {
+      const policies = [{ typedExtensionConfig: { name: "p", typedConfig } }]
+      const message = create(ClusterSchema, { name: "c", ...eds, loadBalancingPolicy: { policies } })
+      return Either.getOrThrow(Cluster.make(message, PolicyRegistry.standard, profile)).policy.policy.name
+    }
+    const localityConfigSpecifier = { case: "localityWeightedLbConfig", value: {} } as const
+    const roundRobin = create(RoundRobinSchema, { localityLbConfig: { localityConfigSpecifier } })
+    const leastRequest = create(LeastRequestSchema, { localityLbConfig: { localityConfigSpecifier } })
+    const weighted = [anyPack(RoundRobinSchema, roundRobin), anyPack(LeastRequestSchema, leastRequest)]
+    const both = (any: Any) => [policyOf(any, "envoy"), policyOf(any, "grpc")]
+    expect(weighted.map(both)).toEqual([
+      ["xds_wrr_locality_experimental", "round_robin"],
+      ["xds_wrr_locality_experimental", "least_request_experimental"]
+    ])
+    const flat = anyPack(RoundRobinSchema, create(RoundRobinSchema))
+    const ring = anyPack(RingHashSchema, create(RingHashSchema, { localityWeightedLbConfig: {} }))
+    expect([both(flat), both(ring)]).toEqual([
+      ["round_robin", "round_robin"],
+      ["ring_hash_experimental", "ring_hash_experimental"]
+    ])
+  })
+
+  it("an aggregate has its panic threshold in the profile of Envoy", () => {
+    const typedConfig = anyPack(ClusterConfigSchema, create(ClusterConfigSchema, { clusters: ["a"] }))
+    const discoveryOf = (value: number | undefined, profile: Cluster.Profile) => {
+      const message = create(ClusterSchema, {
+        name: "c",
+        clusterDiscoveryType: { case: "clusterType", value: { typedConfig } },
+        ...(value === undefined ? {} : { commonLbConfig: { healthyPanicThreshold: { value } } })
+      })
+      return Either.getOrThrow(Cluster.make(message, PolicyRegistry.standard, profile)).discovery
+    }
+    const aggregate = { _tag: "Aggregate", clusters: ["a"] }
+    expect(discoveryOf(33.6, "envoy")).toEqual({ ...aggregate, panicThreshold: 34 })
+    expect([discoveryOf(undefined, "envoy"), discoveryOf(33.6, "grpc")]).toEqual([aggregate, aggregate])
   })
 
   it("other types: rejected; LOGICAL_DNS needs one endpoint", () => {

@@ -272,7 +272,7 @@ const configOf = (self: State, given: Given, { cluster, clusters }: Config): rea
     const known = clusters.get(leaf)
     return known?._tag === "Leaf" ? known.assignment : undefined
   })
-  const totals = assignments.map((assignment) => (assignment === undefined ? 0 : Assignments.totalOf(assignment)))
+  const totals = assignments.map((assignment) => assignment?.health?.total ?? 0)
   const inTurn = config.leaves.map((leaf, at) => ({
     name: leaf,
     child: policy.with({ cluster: leaf, clusters, sessions, isCalm: AggregateLeaves.isCalm(totals, at) }),
