@@ -201,7 +201,8 @@ export class Members {
             : alike(priority[health], this.cluster)
         // Who is healthy and gets no calls now is told, too, for policies that do without shares.
         const isTold = health === "healthy" && localities.length > 0
-        return { share: load[health], localities, group: { priority: at, health }, isTold }
+        const fails = load.isPanicking && failTrafficOnPanic
+        return { share: load[health], localities, group: { priority: at, health, fails }, isTold }
       })
     )
     const there = groups.filter(({ isTold, share }) => isTold || share > 0)

@@ -106,6 +106,14 @@ export const drawnLoads: Readonly<Record<string, Traffic.Load>> = {
     commonLbConfig: { zoneAwareLbConfig: { failTrafficOnPanic: true } },
     expected: { none: 100 }
   },
+  "calls of the first in panic fail": {
+    priorities: [
+      [2, 10],
+      [5, 10]
+    ],
+    commonLbConfig: { zoneAwareLbConfig: { failTrafficOnPanic: true } },
+    expected: { none: 29, "1 healthy": 71 }
+  },
   "34, few": { priorities: [[2, 10, 3]], expected: { "0 healthy": 40, "0 degraded": 60 } },
   "34, many": { priorities: [[5, 10, 2]], expected: { "0 healthy": 72, "0 degraded": 28 } }
 }

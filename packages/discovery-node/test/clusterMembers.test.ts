@@ -291,8 +291,8 @@ describe("EDS", () => {
         { healthy: 0, degraded: 50, isPanicking: false }
       ])
       expect(members.assignment.health?.groups).toEqual([
-        { priority: 0, health: "healthy" },
-        { priority: 1, health: "degraded" }
+        { priority: 0, health: "healthy", fails: false },
+        { priority: 1, health: "degraded", fails: false }
       ])
       expect(members.assignment).toEqual({
         health: members.assignment.health,

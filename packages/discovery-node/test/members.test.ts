@@ -297,6 +297,25 @@ describe("calls among priorities", () => {
   })
 })
 
+it("★ the share of a priority whose calls in panic are to fail is no other's", () => {
+  const failing = { commonLbConfig: { zoneAwareLbConfig: { failTrafficOnPanic: true } } }
+  const members = membersOf(
+    localitiesOf([
+      [2, 10],
+      [5, 10]
+    ]),
+    {},
+    failing
+  )
+  const [first] = members.load.loads
+  const pick = picking(members)
+  // In Envoy 275 of 1 000 calls failed, and the others are of the second priority.
+  const seen = Array.from({ length: 1_000 }, (_, call) => pick(() => call / 1_000)?.host.priority)
+  expect([first?.isPanicking, first?.healthy]).toEqual([true, 29])
+  expect(new Set(seen)).toEqual(new Set([undefined, 1]))
+  expect(seen.filter((priority) => priority === undefined)).toHaveLength(290)
+})
+
 describe("localities", () => {
   const weighted: JsonObject = { commonLbConfig: { localityWeightedLbConfig: {} } }
   const weights = (

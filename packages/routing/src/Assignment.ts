@@ -62,8 +62,12 @@ export interface Healths {
   readonly tallies: ReadonlyArray<Tally>
   /** How much is there for calls to go to, in percent. */
   readonly total: number
-  /** Of each of the `priorities` of the assignment: whose hosts they are. */
-  readonly groups: ReadonlyArray<{ readonly priority: number; readonly health: "healthy" | "degraded" }>
+  /** Of each of the `priorities` of the assignment: whose hosts they are; `fails`: in panic its calls are to fail. */
+  readonly groups: ReadonlyArray<{
+    readonly priority: number
+    readonly health: "healthy" | "degraded"
+    readonly fails: boolean
+  }>
   /** Those who are well alone: what a leaf of an aggregate has while others can take its calls. Default: the same. */
   readonly calm?: Assignment | undefined
 }

@@ -275,7 +275,7 @@ describe("a channel", () => {
   const wellOf = (name: string, hosts: ReadonlyArray<number>, well: ReadonlyArray<number> = hosts) => {
     const sums = { all: hosts.length, excluded: 0, healthy: well.length, degraded: 0 }
     const tallies = hosts.length === 0 ? [] : [{ hosts: sums, weights: sums }]
-    const groups = [{ priority: 0, health: "healthy" }] as const
+    const groups = [{ priority: 0, health: "healthy", fails: false }] as const
     const made = (endpoints: ReadonlyArray<number>): Assignment => ({
       ...Either.getOrThrow(assignmentOf(name, endpoints)),
       shares: [100]

@@ -9,7 +9,7 @@
 import * as AggregateLeaves from "@effect-xds/discovery/AggregateLeaves"
 import * as Localities from "@effect-xds/discovery/Locality"
 import type * as PriorityLoads from "@effect-xds/discovery/PriorityLoad"
-import type { Assignment, Locality } from "../Assignment.js"
+import type { Assignment, Healths, Locality } from "../Assignment.js"
 import * as Assignments from "../Assignment.js"
 import type { Endpoint } from "../Endpoint.js"
 import type { Picker } from "../Picker.js"
@@ -140,7 +140,7 @@ const leafOf = (
     ClusterImpl.policy.with({
       cluster: cluster.name,
       edsServiceName: discovery._tag === "Eds" ? discovery.name : "",
-      drops: dropsOf(assignment),
+      drops: [...dropsOf(assignment), ...failingOf(used?.health?.groups ?? [], shares ?? [])],
       maxRequests,
       child: withSessions(
         amongPriorities(
@@ -205,6 +205,18 @@ const amongPriorities = (priorities: Priority.Config["priorities"], shares: Assi
       })
 
 const dropsOf = (assignment: Assignment | undefined): Assignment["drops"] => assignment?.drops ?? []
+
+/** ★ The share of priorities whose calls are to fail is no other's: those would be overloaded, too. If it is all, nobody is there. */
+const failingOf = (groups: Healths["groups"], shares: ReadonlyArray<number>): Assignment["drops"] => {
+  let [failing, all] = [0, 0]
+  for (const [index, { fails }] of groups.entries()) {
+    const share = shares[index] ?? 0
+    all += share
+    if (fails) failing += share
+  }
+  if (failing === 0 || failing === all) return []
+  return [{ category: "fail_traffic_on_panic", numerator: Math.round((1_000_000 * failing) / all) }]
+}
 
 /** ★ Calls of a cluster that is not there never wait: they would hold it for ever. */
 const gone = (message: string): Picker => ({ _tag: "Drop", status: Status.unavailable("Resource", message) })
