@@ -7,7 +7,7 @@
  */
 import * as Waiting from "@effect-xds/testing/Waiting"
 import { create, fromJson, type JsonObject } from "@bufbuild/protobuf"
-import { anyPack } from "@bufbuild/protobuf/wkt"
+import { type Any, anyPack } from "@bufbuild/protobuf/wkt"
 import type * as ClusterMembers from "@effect-xds/discovery-node/ClusterMembers"
 import type { Members } from "@effect-xds/discovery-node/Members"
 import * as DropOverload from "@effect-xds/discovery/DropOverload"
@@ -16,7 +16,8 @@ import * as PriorityLoad from "@effect-xds/discovery/PriorityLoad"
 import {
   type Cluster,
   Cluster_CustomClusterTypeSchema,
-  ClusterSchema
+  ClusterSchema,
+  LoadBalancingPolicySchema
 } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { ClusterConfigSchema } from "@effect-xds/proto/envoy/extensions/clusters/aggregate/v3/cluster"
 import * as XxHash64 from "@effect-xds/routing/XxHash64"
@@ -234,6 +235,61 @@ export const drawnLoad = async (
   const { envoy, ours } = await callsOf(stage, index, given, "RANDOM", calls)
   const about = Object.entries(tally(envoy)).map(([who, count]) => [who, count / 5] as const)
   return { ours: tally(ours), envoy: Object.fromEntries(about) }
+}
+
+/** Localities of one priority, and what is said of their weights. */
+export interface Localities {
+  readonly localities: ReadonlyArray<{ readonly weight: number; readonly counts: Counts }>
+  /** Of the cluster. */
+  readonly cluster?: JsonObject
+  readonly commonLbConfig?: JsonObject
+  /** The policy of the newer API, beside which the others say nothing of localities. */
+  readonly policy?: Any
+  /** Of a hundred calls, by locality. */
+  readonly expected: ReadonlyArray<number>
+}
+
+/** What localities get of a hundred calls: with us by their weights, and about so many by Envoy. */
+export const localities = async (
+  stage: Stage,
+  index: number,
+  { cluster = {}, commonLbConfig = {}, localities, policy }: Localities
+): Promise<Readonly<Record<Asker, ReadonlyArray<number>>>> => {
+  const name = `localities${index}`
+  const endpoints = localities.map(({ counts }, zone) =>
+    times(counts[1]).map((host) => ({
+      address: `127.29.${index}.${zone * 50 + host + 1}`,
+      health: healthOf(host, counts)
+    }))
+  )
+  const given = fromJson(ClusterSchema, eds(name, cluster, commonLbConfig))
+  if (policy !== undefined) {
+    given.loadBalancingPolicy = create(LoadBalancingPolicySchema, {
+      policies: [{ typedExtensionConfig: { name: "policy", typedConfig: policy } }]
+    })
+  }
+  const service = await begin(stage, given, {
+    clusterName: name,
+    endpoints: localities.map(({ weight }, zone) => ({
+      locality: { zone: `z${zone}` },
+      loadBalancingWeight: weight,
+      lbEndpoints: (endpoints[zone] ?? []).map(({ address, health }) => ({
+        endpoint: { address: { socketAddress: { address, portValue: stage.hosts.port } } },
+        healthStatus: health
+      }))
+    }))
+  })
+  await ready(stage, service, name, endpoints.flat().length)
+  const calls = await inTurn(times(500), 10, (call) => stage.world.envoy.call(name, { [hashHeader]: `call ${call}` }))
+  const envoy = endpoints.map(
+    (hosts) => calls.filter(({ address }) => hosts.some((host) => host.address === address)).length / 5
+  )
+  const [priority = []] = Effect.runSync(service.current).assignment.priorities
+  const sum = priority.reduce((all, { weight }) => all + weight, 0)
+  const ours = localities.map((_, zone) =>
+    Math.round((100 * (priority.find((each) => each.name === `["","z${zone}",""]`)?.weight ?? 0)) / sum)
+  )
+  return { ours, envoy }
 }
 
 /** An aggregate: its leaves, of which each has priorities, and what is said of their load. */

@@ -13,7 +13,10 @@
  * | 46, 47 | fractions of the mean and the bound | Envoy writes down whole numbers |
  * | 48 | the bound | Envoy writes it down with an ejection alone |
  */
-import type { JsonObject } from "@bufbuild/protobuf"
+import { create, type JsonObject } from "@bufbuild/protobuf"
+import { anyPack } from "@bufbuild/protobuf/wkt"
+import { RingHashSchema } from "@effect-xds/proto/envoy/extensions/load_balancing_policies/ring_hash/v3/ring_hash"
+import { RoundRobinSchema } from "@effect-xds/proto/envoy/extensions/load_balancing_policies/round_robin/v3/round_robin"
 import type * as Traffic from "./EnvoyTraffic.js"
 
 /** To the integer: Envoy is told the draw. */
@@ -116,6 +119,71 @@ export const drawnLoads: Readonly<Record<string, Traffic.Load>> = {
   },
   "34, few": { priorities: [[2, 10, 3]], expected: { "0 healthy": 40, "0 degraded": 60 } },
   "34, many": { priorities: [[5, 10, 2]], expected: { "0 healthy": 72, "0 degraded": 28 } }
+}
+
+const weighted = { localityWeightedLbConfig: {} }
+const localityLbConfig = { localityConfigSpecifier: { case: "localityWeightedLbConfig", value: {} } } as const
+
+/** About. ★ With a policy that hashes localities weigh what they were told, whatever their health, and in panic, too. */
+export const localities: Readonly<Record<string, Traffic.Localities>> = {
+  "those of which few are well weigh less": {
+    localities: [
+      { weight: 3, counts: [1, 3] },
+      { weight: 2, counts: [2, 2] }
+    ],
+    commonLbConfig: weighted,
+    expected: [41, 59]
+  },
+  "the same, and the policy hashes": {
+    localities: [
+      { weight: 3, counts: [1, 3] },
+      { weight: 2, counts: [2, 2] }
+    ],
+    cluster: { lbPolicy: "RING_HASH" },
+    commonLbConfig: weighted,
+    expected: [60, 40]
+  },
+  "in panic they do not count": {
+    localities: [
+      { weight: 1, counts: [0, 3] },
+      { weight: 5, counts: [1, 3] }
+    ],
+    commonLbConfig: weighted,
+    expected: [50, 50]
+  },
+  "in panic, and the policy hashes": {
+    localities: [
+      { weight: 1, counts: [0, 3] },
+      { weight: 5, counts: [1, 3] }
+    ],
+    cluster: { lbPolicy: "RING_HASH" },
+    commonLbConfig: weighted,
+    expected: [17, 83]
+  },
+  "locality_lb_config of a policy": {
+    localities: [
+      { weight: 4, counts: [1, 1] },
+      { weight: 1, counts: [4, 4] }
+    ],
+    policy: anyPack(RoundRobinSchema, create(RoundRobinSchema, { localityLbConfig })),
+    expected: [80, 20]
+  },
+  "a policy without it": {
+    localities: [
+      { weight: 4, counts: [1, 1] },
+      { weight: 1, counts: [4, 4] }
+    ],
+    policy: anyPack(RoundRobinSchema, create(RoundRobinSchema)),
+    expected: [20, 80]
+  },
+  "a policy that hashes, without it": {
+    localities: [
+      { weight: 4, counts: [1, 1] },
+      { weight: 1, counts: [4, 4] }
+    ],
+    policy: anyPack(RingHashSchema, create(RingHashSchema)),
+    expected: [20, 80]
+  }
 }
 
 const withoutPanic: JsonObject = { healthyPanicThreshold: { value: 0 } }

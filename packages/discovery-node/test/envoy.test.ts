@@ -223,6 +223,25 @@ describe.skipIf(envoy._tag === "Missing" || !isLinux)(PeerProgram.title("cluster
   )
 
   it.scopedLive(
+    "localities share calls by their weights",
+    () =>
+      Effect.gen(function* () {
+        const vectors = Object.entries(TrafficVectors.localities)
+        const seen = yield* onStage((stage) =>
+          Promise.all(vectors.map(([, each], index) => Traffic.localities(stage, index, each)))
+        )
+        for (const [at, [title, { expected }]] of vectors.entries()) {
+          const { envoy = [], ours } = seen[at] ?? {}
+          expect({ title, ours }).toEqual({ title, ours: expected })
+          // Five standard deviations of five hundred draws.
+          for (const [zone, share] of expected.entries())
+            expect(Math.abs((envoy[zone] ?? 0) - share), title).toBeLessThanOrEqual(11)
+        }
+      }),
+    600_000
+  )
+
+  it.scopedLive(
     "vectors of when names and hosts are asked for again",
     () =>
       Effect.gen(function* () {
