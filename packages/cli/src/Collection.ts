@@ -12,6 +12,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { CommandFailure } from "./CommandFailure.js"
+import * as ErrorLine from "./ErrorLine.js"
 import type { Found } from "./ResourceText.js"
 import type * as Target from "./Target.js"
 
@@ -19,7 +20,7 @@ import type * as Target from "./Target.js"
 const quiet = 300
 
 const unreachable = (address: string, reason: string): CommandFailure =>
-  new CommandFailure({ kind: "failed", message: `${address} gives no answer: ${reason}` })
+  new CommandFailure({ kind: "failed", message: `${address} gives no answer: ${ErrorLine.within(reason)}` })
 
 /**
  * A type as a client watches it.

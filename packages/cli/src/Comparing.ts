@@ -11,6 +11,7 @@ import { existsSync } from "node:fs"
 import * as ApiVersion from "./ApiVersion.js"
 import * as Collection from "./Collection.js"
 import { CommandFailure } from "./CommandFailure.js"
+import * as ErrorLine from "./ErrorLine.js"
 import * as Differences from "./Differences.js"
 import * as LocalResources from "./LocalResources.js"
 import * as ResourceText from "./ResourceText.js"
@@ -88,7 +89,7 @@ const ofFiles = (
   Effect.gen(function* () {
     const { groups, mistakes } = yield* LocalResources.read(path)
     if (mistakes.length > 0) {
-      const lines = mistakes.map(({ message }) => message).join("\n")
+      const lines = mistakes.map(({ message }) => ErrorLine.within(message)).join("\n")
       return yield* new CommandFailure({ kind: "failed", message: `${path} cannot be compared:\n${lines}` })
     }
     const state = new Map<string, Side>()

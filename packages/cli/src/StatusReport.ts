@@ -7,6 +7,7 @@ import * as StatusTable from "@effect-xds/admin/StatusTable"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import { CommandFailure } from "./CommandFailure.js"
+import * as ErrorLine from "./ErrorLine.js"
 import * as AnsweredReport from "./AnsweredReport.js"
 import * as ResourceText from "./ResourceText.js"
 import * as Waiting from "./Waiting.js"
@@ -19,7 +20,7 @@ const fetchReport = (address: string): Effect.Effect<unknown, CommandFailure> =>
   const fail = (reason: string) =>
     new CommandFailure({
       kind: "failed",
-      message: `${url} gives no answer: ${reason}; the address is that of the admin port`
+      message: `${url} gives no answer: ${ErrorLine.within(reason)}; the address is that of the admin port`
     })
   if (!URL.canParse(url)) {
     return Effect.fail(new CommandFailure({ kind: "usage", message: `${address} is no address; give host:port` }))

@@ -87,7 +87,7 @@ const credentialsOf = (address: string, config: Config): ClientTransport.Credent
 }
 
 /** One line each, on the standard error. */
-const toStderr = (line: string): void => ErrorLine.say(`effect-xds: ${line}`)
+const toStderr = (line: string): void => ErrorLine.say(`effect-xds: ${ErrorLine.within(line)}`)
 
 /** What the client has to say on its own, line by line. */
 const loggerTo = (say: (line: string) => void): Logger.Logger<unknown, void> =>
@@ -175,12 +175,12 @@ export const connect = (
           return yield* failed(`${address} did not answer ${within} for ${whoAsks(config)}`)
         }
         const { lastError } = connection
-        return yield* failed(`${address} gives no answer: ${lastError ?? `no connection ${within}`}`)
+        return yield* failed(`${address} gives no answer: ${ErrorLine.within(lastError ?? `no connection ${within}`)}`)
       }),
       notTaken: Effect.map(status, (files) => {
         const errors = files.flatMap(({ error }) => (error === undefined ? [] : [error.message]))
         // Of a file the client says the same, without its path.
-        return errors.length > 0 ? errors : rejections
+        return (errors.length > 0 ? errors : rejections).map(ErrorLine.within)
       })
     }
   })

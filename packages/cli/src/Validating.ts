@@ -13,6 +13,7 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as ApiVersion from "./ApiVersion.js"
 import { CommandFailure } from "./CommandFailure.js"
+import * as ErrorLine from "./ErrorLine.js"
 import * as LocalResources from "./LocalResources.js"
 import * as ResourceText from "./ResourceText.js"
 import * as RuleNames from "./RuleNames.js"
@@ -187,7 +188,7 @@ export const run = ({
       const report = { path, files, groups: Array.from(groups.keys()), resources, mistakes: wrong }
       yield* Console.log(JSON.stringify(report, undefined, 2))
     } else {
-      for (const { message } of wrong) yield* Console.log(message)
+      for (const { message } of wrong) yield* Console.log(ErrorLine.within(message))
     }
     if (files === 0) {
       return yield* new CommandFailure({ kind: "found", message: `${path} holds no files with resources` })
