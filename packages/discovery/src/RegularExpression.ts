@@ -4,10 +4,11 @@
  * @see https://github.com/google/re2/wiki/Syntax
  * @since 0.1.0
  */
-import * as Reason from "@effect-xds/proto/Reason"
 import * as Either from "effect/Either"
-import { RE2JS } from "re2js"
 import * as Automaton from "./internal/Automaton.js"
+import * as Programs from "./internal/Program.js"
+import { Search } from "./internal/Search.js"
+import * as Syntax from "./internal/Syntax.js"
 
 /**
  * A compiled pattern.
@@ -16,6 +17,8 @@ import * as Automaton from "./internal/Automaton.js"
  */
 export interface RegularExpression {
   readonly pattern: string
+  /** How many groups it has. */
+  readonly groups: number
   /**
    * ★ Whether the whole string matches, as `^(?:pattern)$` does. For most patterns a look-up for each character, whatever their size:
    * what was found out with one string is kept for the next ones: mostly some kilobytes, and at most a megabyte beside the pattern.
@@ -46,6 +49,9 @@ export const maxPatternLength = 65_536
  */
 export const maxRewriteSteps = 524_288
 
+/** Most steps of one search, which are counted as they are taken: some hundredths of a second. */
+const maxSearchSteps = 4_194_304
+
 /**
  * Compiles a pattern. Left: why it is not a pattern of RE2, for people.
  *
@@ -55,44 +61,77 @@ export const make = (pattern: string): Either.Either<RegularExpression, string> 
   if (pattern.length > maxPatternLength) {
     return Either.left(`the regular expression has ${pattern.length} characters; at most ${maxPatternLength} are taken`)
   }
-  let compiled: RE2JS
+  let tree: Syntax.Tree
   try {
-    compiled = RE2JS.compile(pattern)
+    tree = Syntax.parse(pattern)
   } catch (cause) {
-    return Either.left(`${JSON.stringify(pattern)} is not a regular expression of RE2: ${Reason.of(cause)}`)
+    if (!(cause instanceof Syntax.SyntaxProblem)) throw cause
+    return Either.left(`${JSON.stringify(pattern)} is not a regular expression of RE2: ${cause.reason}`)
   }
-  const size = compiled.programSize()
+  const { groups, root } = tree
+  const size = Programs.sizeOf(root) + others
+  if (size > Syntax.maxInstructions) {
+    return Either.left(
+      `${JSON.stringify(pattern)} has ${size} instructions once compiled; RE2 takes at most ${Syntax.maxInstructions}`
+    )
+  }
+  // Most expressions of a client match nothing yet, so that all else is made for the first text.
+  let program: Programs.Program | undefined
+  const programOf = () => (program ??= Programs.make(root))
+  let search: Search | undefined
+  const searchOf = () => (search ??= new Search(programOf()))
+  let automaton: Pick<Automaton.Automaton, "matches"> | undefined
+  const own = textOf(root)
   return Either.right({
     pattern,
-    matches: matcherOf(compiled),
-    replaceAll: (text, substitution) => {
-      const matcher = compiled.matcher(text)
-      let end = 0
-      let last = -1
-      let out = ""
-      for (let steps = 0; steps <= maxRewriteSteps && matcher.find(); steps += size * (text.length - end)) {
-        if (matcher.end() === last) continue
-        last = matcher.end()
-        out += text.slice(end, matcher.start()) + expand(substitution, (group) => matcher.group(group) ?? "")
-        end = last
-      }
-      return out + text.slice(end)
-    }
+    groups,
+    matches: (text) =>
+      own === undefined ? (automaton ??= Automaton.make(programOf()) ?? searchOf()).matches(text) : text === own,
+    replaceAll: (text, substitution) => replaceAll(searchOf(), size, text, substitution)
   })
 }
 
-/** Most expressions of a client match nothing yet, so that an automaton is made for the first text. */
-const matcherOf = (compiled: RE2JS): RegularExpression["matches"] => {
-  let automaton: Pick<Automaton.Automaton, "matches"> | undefined
-  const simulated = { matches: (text: string) => compiled.testExact(text) }
-  // It only compares a text with one of its own.
-  if (compiled.re2().prefixComplete) return simulated.matches
-  return (text) => (automaton ??= Automaton.make(compiled) ?? simulated).matches(text)
+/** Instructions beside those of the tree: the end, and what no text goes on from. */
+const others = 2
+
+/** The one text that an expression is; `undefined`: there may be others. */
+const textOf = ({ fold, op, text }: Syntax.Node): string | undefined => {
+  if (op === Syntax.empty) return ""
+  // Halves of a character next to each other would be one.
+  if (op !== Syntax.literal || fold || text.some((code) => code >= 0xd800 && code <= 0xdfff)) return undefined
+  return text.map((code) => String.fromCodePoint(code)).join("")
 }
 
-/** ★ RE2's rewrite syntax, not that of JavaScript or Go: `\1`, not `$1`; `\\` is a backslash. */
-const expand = (substitution: string, group: (index: number) => string): string =>
-  substitution.replace(/\\(\d|\\)/g, (_, what: string) => (what === "\\" ? "\\" : group(Number(what))))
+const replaceAll = (search: Search, size: number, text: string, substitution: string): string => {
+  const parts = partsOf(substitution)
+  const count = 2 + 2 * parts.reduce<number>((most, part) => (typeof part === "number" && part > most ? part : most), 0)
+  let at = 0
+  let end = 0
+  let last = -1
+  let out = ""
+  for (let steps = 0; steps <= maxRewriteSteps && at <= text.length; steps += size * (text.length - end)) {
+    const places = search.find(text, at, count, maxSearchSteps)
+    if (places === undefined) break
+    const [first = 0, behind = 0] = places
+    // The next one begins behind it; an empty one is no further.
+    at = behind > first ? behind : behind + ((text.codePointAt(behind) ?? 0) > 0xffff ? 2 : 1)
+    if (behind === last) continue
+    last = behind
+    out += text.slice(end, first)
+    for (const part of parts) {
+      if (typeof part === "string") out += part
+      else if ((places[2 * part] ?? -1) >= 0) out += text.slice(places[2 * part], places[2 * part + 1])
+    }
+    end = behind
+  }
+  return out + text.slice(end)
+}
+
+/** ★ RE2's rewrite syntax, not that of JavaScript or Go: `\1`, not `$1`; `\\` is a backslash. A number is a group. */
+const partsOf = (substitution: string): ReadonlyArray<number | string> =>
+  substitution
+    .split(/(\\[\d\\])/)
+    .map((part, at) => (at % 2 === 0 ? part : part === "\\\\" ? "\\" : Number(part.slice(1))))
 
 /**
  * Why a substitution cannot be used with a pattern of so many groups, for people; `undefined` if it can.
@@ -100,14 +139,13 @@ const expand = (substitution: string, group: (index: number) => string): string 
  * @since 0.1.0
  */
 export const problemOfSubstitution = (self: RegularExpression, substitution: string): string | undefined => {
-  const groups = RE2JS.compile(self.pattern).groupCount()
   for (const [escape, what] of substitution.matchAll(/\\(.?)/gs)) {
     if (what === "\\") continue
     if (what === undefined || !/^\d$/.test(what)) {
       return `the substitution ${JSON.stringify(substitution)} holds ${JSON.stringify(escape)}; only \\0 to \\9 and \\\\ mean something`
     }
-    if (Number(what) > groups) {
-      return `the substitution ${JSON.stringify(substitution)} names group ${what}; ${JSON.stringify(self.pattern)} has ${groups}`
+    if (Number(what) > self.groups) {
+      return `the substitution ${JSON.stringify(substitution)} names group ${what}; ${JSON.stringify(self.pattern)} has ${self.groups}`
     }
   }
   return undefined

@@ -6,14 +6,21 @@ import * as fc from "fast-check"
 import { RE2JS } from "re2js"
 import * as Automaton from "../src/internal/Automaton.js"
 import * as Program from "../src/internal/Program.js"
+import { Search } from "../src/internal/Search.js"
+import * as Syntax from "../src/internal/Syntax.js"
 
-const programOf = (pattern: string): Program.Program => {
-  const program = Program.make(RE2JS.compile(pattern))
-  if (program === undefined) throw new Error(`no program of ${pattern}`)
-  return program
+const programOf = (pattern: string): Program.Program => Program.make(Syntax.parse(pattern).root)
+
+const classesOf = (program: Program.Program): Program.Classes => {
+  const classes = Program.classesOf(program)
+  if (classes === undefined) throw new Error("too many classes")
+  return classes
 }
 
-const automatonOf = (pattern: string, bytes?: number) => new Automaton.Automaton(programOf(pattern), bytes)
+const automatonOf = (pattern: string, bytes?: number) => {
+  const program = programOf(pattern)
+  return new Automaton.Automaton(program, classesOf(program), bytes)
+}
 
 /** Letters of one case that is several letters, what is not ASCII, halves of characters, and what assertions look for. */
 const letters = ["a", "b", "A", "k", "K", "\u212a", "s", "\u017f", "é", "É", "ß", "\u{1f600}", "\u{10400}", "\u{10428}"]
@@ -34,10 +41,27 @@ const classes = [
   "[^[:word:]é]",
   "[\\x{1f5ff}-\\x{1f601}é]"
 ]
-const escapes = ["\\w", "\\W", "\\d", "\\s", "\\S", "\\pL", "\\PL", "\\p{Lu}", "\\p{Greek}", "\\Qa.b\\E", "."]
+const escapes = [
+  "\\P{Lt}",
+  "\\p{^Cs}",
+  "\\D",
+  "(?i:\\W)",
+  "(?i:[[:^lower:]])",
+  "\\w",
+  "\\W",
+  "\\d",
+  "\\s",
+  "\\S",
+  "\\pL",
+  "\\PL",
+  "\\p{Lu}",
+  "\\p{Greek}",
+  "\\Qa.b\\E",
+  "."
+]
 const assertions = ["^", "$", "\\A", "\\z", "\\b", "\\B", "(?m:^)", "(?m:$)"]
 const counts = ["*", "+", "?", "*?", "+?", "??", "{2}", "{0,3}", "{1,}", "{3,5}?", "{0}"]
-const flags = ["(?i:", "(?s:", "(?m:", "(?U:", "(?is-m:", "(", "(?:", "(?P<n>"]
+const flags = ["(?i:", "(?s:", "(?m:", "(?U:", "(?is-m:", "(", "(?:"]
 
 const patterns = fc.letrec<{ readonly one: string }>((tie) => ({
   one: fc.oneof(
@@ -60,15 +84,6 @@ const patterns = fc.letrec<{ readonly one: string }>((tie) => ({
   )
 })).one
 
-/** `undefined`: two groups have one name. */
-const compiled = (pattern: string): RE2JS | undefined => {
-  try {
-    return RE2JS.compile(pattern)
-  } catch {
-    return undefined
-  }
-}
-
 /** The same texts with each seed. */
 const random = (length: number, of: ReadonlyArray<string>, seed = 1): string => {
   let text = ""
@@ -85,14 +100,15 @@ describe("an automaton", () => {
       fc.property(patterns, fc.boolean(), fc.array(texts, { minLength: 1, maxLength: 8 }), (one, isWhole, all) => {
         // More texts have it somewhere.
         const pattern = isWhole ? one : `(?s:.*)(?:${one})(?s:.*)`
-        const regex = compiled(pattern)
-        fc.pre(regex !== undefined)
-        // With all states that there are, with a few, and with none.
+        const regex = RE2JS.compile(pattern)
+        // With all states that there are, with a few, and with none; and without an automaton.
         const automata = [undefined, 1_000, 0].map((bytes) => automatonOf(pattern, bytes))
+        const search = new Search(programOf(pattern))
         // Twice: the second time with the states of the first.
         for (const text of all.concat(all)) {
           const isMatch = regex.testExact(text)
-          expect([text, ...automata.map((each) => each.matches(text))]).toEqual([text, isMatch, isMatch, isMatch])
+          const outcomes = [...automata, search].map((each) => each.matches(text))
+          expect([text, ...outcomes]).toEqual([text, isMatch, isMatch, isMatch, isMatch])
         }
       }),
       { numRuns: 4_000 }
@@ -161,7 +177,7 @@ const looksOf = (pattern: string, all: ReadonlyArray<string>): ReadonlyArray<num
       return Reflect.get(target, key)
     }
   })
-  const automaton = new Automaton.Automaton({ ...program, instructions })
+  const automaton = new Automaton.Automaton({ ...program, instructions }, classesOf(program))
   return all.map((text) => {
     const before = looks
     automaton.matches(text)
@@ -220,20 +236,57 @@ it("states that are known are not computed again, whatever the expression's size
   expect(again).toBe(0)
 })
 
-it("only what is a text of its own is compared by re2js, and no automaton is made before the first text", () => {
-  const simulated = vi.spyOn(RE2JS.prototype, "testExact")
-  const read = vi.spyOn(Program, "make")
+it("no program is made before the first text, nor for what is a text of its own; few are simulated", () => {
+  const made = vi.spyOn(Program, "make")
+  const simulated = vi.spyOn(Search.prototype, "matches")
   try {
-    const [search, text] = ["a.*b", "abc"].map((pattern) => Either.getOrThrow(RegularExpression.make(pattern)))
-    expect(read).not.toHaveBeenCalled()
-    expect([search?.matches("a b"), search?.matches("b")]).toEqual([true, false])
+    const [search, text, none] = ["a.*b", "a\\.c", ""].map((pattern) =>
+      Either.getOrThrow(RegularExpression.make(pattern))
+    )
+    expect(["a.c", "abc", "a.cd"].map((each) => text?.matches(each))).toEqual([true, false, false])
+    expect(["", "a"].map((each) => none?.matches(each))).toEqual([true, false])
+    expect(made).not.toHaveBeenCalled()
+    expect(["a b", "b", "ab"].map((each) => search?.matches(each))).toEqual([true, false, true])
+    expect(made).toHaveBeenCalledOnce()
     expect(simulated).not.toHaveBeenCalled()
-    expect(read).toHaveBeenCalledOnce()
-    expect([text?.matches("abc"), text?.matches("abcd")]).toEqual([true, false])
-    expect(simulated).toHaveBeenCalledTimes(2)
   } finally {
     vi.restoreAllMocks()
   }
+})
+
+describe("★ the syntax is that of RE2", () => {
+  const isTaken = (pattern: string) => Either.isRight(RegularExpression.make(pattern))
+
+  it.each([
+    "a{1,1000}", "a{,3}", "a{01}", "a{1234567890}", "a{ 1}", "{", "}", "]", "a}", "x{a}", "(?:a{500}){2}", "(?:a|b){0}",
+    "[]a]", "[^]a]", "[a-]", "[-a]", "[a-b-c]", "[--/]", "[[a]]", "[[:a]", "[:alpha:]", "[\\d-z]", "[[:^word:]\\pN]",
+    "\\101", "\\07", "\\x41", "\\x{10FFFF}", "\\_", "\\-", "\\ ", "\\Qa.b", "\\Qa.b\\E*",
+    "\\pN", "\\p{^Greek}", "\\P{^Lu}", "\\p{Any}", "\\pC", "\\p{Old_Italic}",
+    "(?i)a", "(?ims-U:a)", "(?)a", "(?:)", "(?P<n>a)", "(?<n>a)", "(?P<n>a)(?P<n>b)", "(?P<é>a)", "(?P<9>a)", "a*\\Q\\E*",
+    "a||b", "|", "()", "(|a)*", "(?i)(?-i)a"
+  ])("%s is taken", (pattern) => expect(isTaken(pattern)).toBe(true)) // prettier-ignore
+
+  it.each([
+    "(", ")", "a)", "(a", "[", "[]", "[a", "[^]", "[z-a]", "[a-\\d]", "[[:foo:]]", "[\\Qa\\E]", "[\\b]", "[a-",
+    "*", "(*)", "a|*", "^*?+", "a**", "a*+", "a{2}{3}", "a{2}*", "a*{2}", "a{2,1}", "a{1001}", "a{0,1001}", "a{123456789}",
+    "(?:a{500}){3}", "(?:(?:a{600}){0}){600}", "(?i", "(?i-)a", "(?--i:a)", "(?P<n", "(?P<>a)", "(?P<a b>a)", "(?P=n)",
+    "(?=a)", "(?!a)", "(?<=a)", "(?<!a)", "(?>a)", "(?#c)", "(?x:a)", "(?", "(?P",
+    "\\", "\\1", "\\8", "\\e", "\\q", "\\é", "\\Z", "\\G", "\\cA", "\\u0041", "\\x4", "\\x{", "\\x{}", "\\x{110000}", "\\x{4",
+    "\\p", "\\p{", "\\p{}", "\\p{Foo}", "\\p{lu}", "\\p{LC}", "\\p{Cn}", "\\p{Assigned}", "\\pX"
+  ])("%s is refused", (pattern) => expect(isTaken(pattern)).toBe(false)) // prettier-ignore
+
+  it("C is not what is unassigned", () => {
+    const regex = Either.getOrThrow(RegularExpression.make("\\pC"))
+    expect(["\u0378", "\u0007", "\u00ad", "\ue000", "a"].map(regex.matches)).toEqual([false, true, true, true, false])
+  })
+
+  it("its size is bounded, and how deep it is", () => {
+    const sizes = Array.from({ length: 175 }, (_, index) => `${index}{${index < 174 ? 1_000 : 500}}`)
+    expect(isTaken(sizes.slice(0, 174).join(""))).toBe(true)
+    expect(isTaken(sizes.concat("a{1000}").join(""))).toBe(false)
+    expect(isTaken(`${"(".repeat(999)}a${")".repeat(999)}`)).toBe(true)
+    expect(isTaken(`${"(".repeat(1_000)}a${")".repeat(1_000)}`)).toBe(false)
+  })
 })
 
 // Most of them are of RE2's own tests, of `GlobalReplace`.
@@ -253,9 +306,67 @@ it.each([
   expect(regex.replaceAll(text, substitution)).toBe(replaced)
 })
 
+describe("★ a long pattern is read at once: what stands in it more than once is put together once", () => {
+  const repeated = (text: string) => text.repeat(Math.floor(30_000 / text.length))
+
+  it.each(["\\pL", "\\pL|", "\\pL|\\pN|", "[\\pL_]|x*|", "[[:", "(?i)[B-\\x{1e942}]"])("%s", (part) => {
+    const tables = vi.spyOn(RE2JS, "compile")
+    try {
+      for (const pattern of [`${repeated(part)}a`, `[${repeated(part)}]`, `(?i)[${repeated(part)}]`]) {
+        tables.mockClear()
+        RegularExpression.make(pattern)
+        expect(tables.mock.calls.length).toBeLessThan(3)
+      }
+    } finally {
+      vi.restoreAllMocks()
+    }
+  })
+
+  it("what is large for each of thousands of classes is refused", () => {
+    const letters = Array.from({ length: 3_000 }, (_, index) => String.fromCharCode(0x2500 + index))
+    const reasons = [
+      letters.map((letter) => `[\\pL${letter}]`).join(""),
+      letters.map((letter) => `[\\pL${letter}]`).join("|"),
+      `(?i)${letters.map((letter) => `[B-${letter}]`).join("")}`
+    ].map((pattern) => Either.getOrThrow(Either.flip(RegularExpression.make(pattern))))
+    for (const reason of reasons) expect(reason).toContain("too many ranges of characters")
+  })
+})
+
+it("replaces what re2js finds, groups too", () => {
+  const replacements = fc.constantFrom("<\\0>", "\\1\\2", "[\\2|\\1]", "\\\\\\0")
+  fc.assert(
+    fc.property(patterns, patterns, fc.array(texts, { maxLength: 4 }), replacements, (one, two, all, substitution) => {
+      const pattern = `(${one})|(${two})`
+      const regex = Either.getOrThrow(RegularExpression.make(pattern))
+      expect(regex.groups).toBe(RE2JS.compile(pattern).groupCount())
+      for (const text of all) expect(regex.replaceAll(text, substitution)).toBe(replaced(pattern, text, substitution))
+    }),
+    { numRuns: 2_000 }
+  )
+})
+
+/** All matches of re2js replaced, as RE2 does. */
+const replaced = (pattern: string, text: string, substitution: string): string => {
+  const matcher = RE2JS.compile(pattern).matcher(text)
+  let end = 0
+  let last = -1
+  let out = ""
+  while (matcher.find()) {
+    if (matcher.end() === last) continue
+    last = matcher.end()
+    const part = substitution.replace(/\\(\d|\\)/g, (_, what: string) =>
+      what === "\\" ? "\\" : (matcher.group(Number(what)) ?? "")
+    )
+    out += text.slice(end, matcher.start()) + part
+    end = last
+  }
+  return out + text.slice(end)
+}
+
 it("an expression too large for an automaton is simulated", () => {
   const pattern = Array.from({ length: 120 }, (_, index) => `[${String.fromCharCode(0x100 + index)}a]{600}`).join("")
-  expect(Automaton.make(RE2JS.compile(pattern))).toBeUndefined()
+  expect(Automaton.make(programOf(pattern))).toBeUndefined()
   const regex = Either.getOrThrow(RegularExpression.make(pattern))
   expect([regex.matches("a".repeat(72_000)), regex.matches("a".repeat(71_999))]).toEqual([true, false])
 })

@@ -7,7 +7,6 @@
  * are forgotten, and when there are too many again for the same text, its sets are computed one after another. A set is bits,
  * 32 positions in a word, and for most positions the next ones are found with a shift of all of them.
  */
-import type { RE2JS } from "re2js"
 import * as Programs from "./Program.js"
 
 /** Most words of tables that say which positions take a character of a class: beyond that the expression is too large. */
@@ -57,14 +56,6 @@ const areEqual = (one: ReadonlyArray<number>, other: ReadonlyArray<number>): boo
   return true
 }
 
-/** What is so between two characters, as bits of an assertion. */
-const between = (before: number, after: number): number =>
-  (before === Programs.edge ? Programs.beginText : 0) |
-  (before === Programs.edge || before === Programs.newLine ? Programs.beginLine : 0) |
-  (after === Programs.edge ? Programs.endText : 0) |
-  (after === Programs.edge || after === Programs.newLine ? Programs.endLine : 0) |
-  ((before === Programs.word) === (after === Programs.word) ? Programs.noWordBoundary : Programs.wordBoundary)
-
 /** An automaton. It keeps states from one text to the next. */
 export class Automaton {
   readonly #program: ReadonlyArray<Programs.Instruction>
@@ -76,7 +67,7 @@ export class Automaton {
   /** By position: the set of characters that it takes. */
   readonly #sets: Array<number> = [-1]
   /** By instruction: its position. */
-  readonly #positions: Array<number> = []
+  readonly #positions: Int32Array
 
   // Sets of positions: those whose neighbor can come next, those that can come next themselves, those behind which others can.
   readonly #neighbors: Int32Array
@@ -92,7 +83,7 @@ export class Automaton {
   readonly #takers: Array<Int32Array | undefined>
 
   /** By instruction: the walk that came to it last. */
-  readonly #seen: Array<number>
+  readonly #seen: Int32Array
   #walk = 0
   readonly #stack: Array<number> = []
   #from: Int32Array
@@ -106,20 +97,24 @@ export class Automaton {
   readonly #dead: State
 
   /** @param bytes of states that are kept; default: some, and more for each position */
-  constructor({ classes, instructions, sets, start }: Programs.Program, bytes?: number) {
+  constructor({ instructions, start }: Programs.Program, classes: Programs.Classes, bytes?: number) {
     this.#program = instructions
     this.#start = start
     this.#classes = classes
-    for (const [at, { op }] of instructions.entries()) {
-      this.#positions.push(op >= Programs.characters ? this.#instructions.push(at) - 1 : 0)
-      if (op >= Programs.characters) this.#sets.push(sets[at] ?? -1)
+    this.#positions = new Int32Array(instructions.length)
+    // The last instruction of a program is the first one of its text.
+    for (let at = instructions.length - 1; at >= 0; at--) {
+      const { arg = 0, op = 0 } = instructions[at] ?? {}
+      if (op < Programs.characters) continue
+      this.#positions[at] = this.#instructions.push(at) - 1
+      this.#sets.push(arg)
     }
     const words = Math.ceil(this.#instructions.length / 32)
     this.#neighbors = new Int32Array(words)
     this.#loops = new Int32Array(words)
     this.#others = new Int32Array(words)
     this.#takers = new Array<Int32Array | undefined>(classes.count).fill(undefined)
-    this.#seen = new Array<number>(instructions.length).fill(0)
+    this.#seen = new Int32Array(instructions.length)
     this.#from = new Int32Array(words)
     this.#to = new Int32Array(words)
     this.#bytes = bytes ?? Math.min(bytesAtMost, bytesAtLeast + bytesOfPosition * this.#instructions.length)
@@ -197,6 +192,12 @@ export class Automaton {
     const ways = new Set<number>()
     for (let position = 0; position < this.#instructions.length; position++) {
       const out = this.#outOf(position)
+      if (this.#positions[out] === position + 1) {
+        // Mostly it is the one behind.
+        mark(this.#neighbors, position + 1)
+        this.#ways.push(-1)
+        continue
+      }
       ways.clear()
       this.#look(out, position, maxWays, ways)
       const [way = -1] = ways
@@ -207,6 +208,10 @@ export class Automaton {
     for (let first = 0; first < this.#ways.length; first += 32) {
       const ofWord = this.#ways.slice(first, first + 32)
       mates.clear()
+      if ((this.#others[first >>> 5] ?? 0) === 0) {
+        for (let bit = 0; bit < ofWord.length; bit++) this.#mates.push(0)
+        continue
+      }
       for (const [bit, way] of ofWord.entries()) mates.set(way, (mates.get(way) ?? 0) | (1 << bit))
       for (const way of ofWord) this.#mates.push(mates.get(way) ?? 0)
     }
@@ -223,9 +228,9 @@ export class Automaton {
         else if (found === position) mark(this.#loops, found)
         else ways.add(at)
         return
-      } else if (op === Programs.capture || op === Programs.nothing) {
+      } else if (op === Programs.capture) {
         at = out
-      } else if (op === Programs.split || op === Programs.splitAtMatch) {
+      } else if (op === Programs.split) {
         if (depth-- === 0) {
           ways.add(at)
           return
@@ -280,7 +285,7 @@ export class Automaton {
     const loops = this.#loops
     const others = this.#others
     const takers = (this.#takers[of] ??= this.#takersOf(of))
-    const flags = between(before, this.#kindOf(of))
+    const flags = Programs.between(before, this.#kindOf(of))
     let carry = 0
     let hasOthers = 0
     for (let word = 0; word < from.length; word++) {
@@ -328,7 +333,7 @@ export class Automaton {
       if (op === Programs.assertion) return undefined
       if (op >= Programs.characters) mark(reached, this.#positions[at] ?? 0)
       else seen.add(out)
-      if (op === Programs.split || op === Programs.splitAtMatch) seen.add(arg)
+      if (op === Programs.split) seen.add(arg)
     }
     return seen.size > reached.length ? reached : undefined
   }
@@ -365,7 +370,7 @@ export class Automaton {
           mark(this.#to, this.#positions[at] ?? 0)
           break
         }
-        if (op === Programs.split || op === Programs.splitAtMatch) stack.push(arg)
+        if (op === Programs.split) stack.push(arg)
         else if (op === Programs.match) isEnd = true
         else if (op === Programs.assertion && (arg & ~flags) !== 0) break
         at = out
@@ -376,7 +381,7 @@ export class Automaton {
 
   /** Whether a text may end at a set. */
   #accepts(words: ReadonlyArray<number>, kind: number): boolean {
-    const flags = between(kind, Programs.edge)
+    const flags = Programs.between(kind, Programs.edge)
     this.#turn()
     for (let at = 0; at < words.length; at += 2) {
       for (let left = words[at + 1] ?? 0; left !== 0;) {
@@ -426,10 +431,10 @@ const mark = (set: Int32Array, position: number): void => {
 const isPair = (text: string, at: number, character: number): boolean =>
   (character & 0xfc00) === 0xd800 && at + 1 < text.length && (text.charCodeAt(at + 1) & 0xfc00) === 0xdc00
 
-/** The automaton of a compiled expression; `undefined`: it is too large for one. */
-export const make = (compiled: RE2JS): Automaton | undefined => {
-  const program = Programs.make(compiled)
-  if (program === undefined) return undefined
+/** The automaton of a program; `undefined`: it is too large for one. */
+export const make = (program: Programs.Program): Automaton | undefined => {
+  const classes = Programs.classesOf(program)
+  if (classes === undefined) return undefined
   const words = Math.ceil(program.instructions.length / 32)
-  return words * program.classes.count > maxTable ? undefined : new Automaton(program)
+  return words * classes.count > maxTable ? undefined : new Automaton(program, classes)
 }

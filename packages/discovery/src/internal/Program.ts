@@ -2,39 +2,24 @@
  * What a regular expression is compiled to, as an automaton needs it: instructions, and classes of characters that no
  * instruction tells apart.
  */
-import * as Predicate from "effect/Predicate"
-import { RE2JS } from "re2js"
+import * as CharacterSets from "./CharacterSets.js"
+import * as Syntax from "./Syntax.js"
 
-// What instructions of re2js do, as numbers of one version of it. Behind a `split` both ways are taken; `assertion`, `capture` and `nothing` read no character.
+// What instructions do. Of a `split` the first way is the one that is wanted more; `assertion` and `capture` read no character.
 export const split = 1
-export const splitAtMatch = 2
-export const capture = 3
-export const assertion = 4
-export const match = 6
-export const nothing = 7
+export const capture = 2
+export const assertion = 3
+export const match = 4
+/** No text goes on. */
+export const fail = 5
 /** Instructions from here on read a character. */
-export const characters = 8
-const anyCharacter = 10
-const anyButNewLine = 11
-const foldCase = 1
+export const characters = 6
 
-/** What an assertion asks for, as bits of its argument. */
-export const beginLine = 1
-export const endLine = 2
-export const beginText = 4
-export const endText = 8
-export const wordBoundary = 16
-export const noWordBoundary = 32
-
-/** What assertions see of a character. Before a text, and behind it, is an `edge`. */
+// What assertions see of a character. Before a text, and behind it, is an `edge`.
 export const other = 0
-export const word = 1
-export const newLine = 2
+const word = 1
+const newLine = 2
 export const edge = 3
-
-const largest = 0x10ffff
-const wordCharacters = Int32Array.of(0x30, 0x39, 0x41, 0x5a, 0x5f, 0x5f, 0x61, 0x7a)
-const newLines = Int32Array.of(0x0a, 0x0a)
 
 /** Most words of tables of classes, 32 sets each: to find more classes takes longer than they are worth. */
 const maxWork = 0x10000
@@ -43,26 +28,168 @@ const maxWork = 0x10000
 export interface Instruction {
   readonly op: number
   readonly out: number
-  /** The other way of a `split`; what an assertion asks for. */
+  /** The other way of a `split`; what an assertion asks for; the place of a `capture`; the set of `characters`. */
   readonly arg: number
-  readonly runes: Int32Array
 }
 
-const isInstruction = (value: unknown): value is Instruction =>
-  Predicate.isRecord(value) &&
-  value["runes"] instanceof Int32Array &&
-  Number.isInteger(value["op"]) &&
-  Number.isInteger(value["out"]) &&
-  Number.isInteger(value["arg"])
-
-/** The instructions of an expression, and where they begin. */
+/** The instructions of an expression, the last one first, and where they begin. */
 export interface Program {
   readonly start: number
   readonly instructions: ReadonlyArray<Instruction>
-  /** By instruction that reads a character: the number of the set that the character must be in. */
-  readonly sets: ReadonlyArray<number>
-  readonly classes: Classes
+  readonly sets: ReadonlyArray<CharacterSets.Ranges>
 }
+
+/** Whether a part may be no character. */
+const isNullable = (node: Syntax.Node): boolean => {
+  switch (node.op) {
+    case Syntax.empty:
+    case Syntax.assertion:
+      return true
+    case Syntax.repeat:
+      return node.least === 0 || node.subs.every(isNullable)
+    case Syntax.group:
+    case Syntax.sequence:
+      return node.subs.every(isNullable)
+    case Syntax.alternatives:
+      return node.subs.some(isNullable)
+    default:
+      return false
+  }
+}
+
+/** How many instructions a part has. */
+export const sizeOf = (node: Syntax.Node): number => {
+  if (node.op === Syntax.literal) return node.text.length
+  if (node.op <= Syntax.never || node.op === Syntax.assertion) return 1
+  let size = 0
+  for (const sub of node.subs) size += sizeOf(sub)
+  if (node.op === Syntax.group) return size + 2
+  if (node.op === Syntax.alternatives) return size + node.subs.length - 1
+  if (node.op !== Syntax.repeat) return size
+  if (node.most < 0) return Math.max(1, node.least) * size + 2
+  return node.most * (size + 1) - node.least
+}
+
+class Compiler {
+  readonly #instructions: Array<{ op: number; out: number; arg: number }> = [{ op: fail, out: 0, arg: 0 }]
+  readonly #sets: Array<CharacterSets.Ranges> = []
+  /** By character, and whether it is one in any case. */
+  readonly #ofCharacters = new Map<number, number>()
+  readonly #ofSets = new Map<CharacterSets.Ranges | string, number>()
+
+  compile(root: Syntax.Node): Program {
+    const start = this.#before(root, this.#emit(match, 0, 0))
+    return { start, instructions: this.#instructions, sets: this.#sets }
+  }
+
+  #emit(op: number, out: number, arg: number): number {
+    return this.#instructions.push({ op, out, arg }) - 1
+  }
+
+  #split(out: number, arg: number, isLazy: boolean): number {
+    return isLazy ? this.#emit(split, arg, out) : this.#emit(split, out, arg)
+  }
+
+  /** Puts a part before an instruction. Where it begins. */
+  #before(node: Syntax.Node, next: number): number {
+    const { subs } = node
+    switch (node.op) {
+      case Syntax.literal: {
+        let at = next
+        for (let of = node.text.length - 1; of >= 0; of--) {
+          at = this.#emit(characters, at, this.#setOfCharacter(node.text[of] ?? 0, node.fold))
+        }
+        return at
+      }
+      case Syntax.characters:
+        return this.#emit(characters, next, this.#setOf(node.set))
+      case Syntax.any:
+        return this.#emit(characters, next, this.#setOf(CharacterSets.any))
+      case Syntax.anyButNewLine:
+        return this.#emit(characters, next, this.#setOf(CharacterSets.anyButNewLine))
+      case Syntax.empty:
+        return next
+      case Syntax.assertion:
+        return this.#emit(assertion, next, node.arg)
+      case Syntax.group: {
+        let at = this.#emit(capture, next, 2 * node.arg + 1)
+        for (const sub of subs) at = this.#before(sub, at)
+        return this.#emit(capture, at, 2 * node.arg)
+      }
+      case Syntax.repeat: {
+        const [sub] = subs
+        return sub === undefined || sub.op === Syntax.empty ? next : this.#repeated(node, sub, next)
+      }
+      case Syntax.sequence: {
+        let at = next
+        for (let of = subs.length - 1; of >= 0; of--) {
+          const sub = subs[of]
+          if (sub !== undefined) at = this.#before(sub, at)
+        }
+        return at
+      }
+      case Syntax.alternatives: {
+        const starts: Array<number> = []
+        for (let of = subs.length - 1; of >= 0; of--) {
+          const sub = subs[of]
+          if (sub !== undefined) starts.push(this.#before(sub, next))
+        }
+        const [last = 0, ...others] = starts
+        return others.reduce((rest, start) => this.#emit(split, start, rest), last)
+      }
+      default:
+        return 0
+    }
+  }
+
+  #repeated({ isLazy, least, most }: Syntax.Node, sub: Syntax.Node, next: number): number {
+    let at = next
+    let times = least
+    if (most < 0) {
+      at = this.#loop(sub, next, isLazy, least === 0)
+      times = Math.max(0, least - 1)
+    }
+    for (let more = least; more < most; more++) at = this.#split(this.#before(sub, at), next, isLazy)
+    while (times-- > 0) at = this.#before(sub, at)
+    return at
+  }
+
+  /** A part once or more, or not at all. */
+  #loop(sub: Syntax.Node, next: number, isLazy: boolean, isOptional: boolean): number {
+    const loop = this.#split(0, next, isLazy)
+    const start = this.#before(sub, loop)
+    const instruction = this.#instructions[loop]
+    if (instruction !== undefined) {
+      if (isLazy) instruction.arg = start
+      else instruction.out = start
+    }
+    if (!isOptional) return start
+    // ★ What may be empty is once or more, or not at all: as RE2 has it, it is empty before it is not there.
+    return isNullable(sub) ? this.#split(start, next, isLazy) : loop
+  }
+
+  #setOfCharacter(character: number, fold: boolean): number {
+    const key = 2 * character + (fold ? 1 : 0)
+    const known = this.#ofCharacters.get(key)
+    if (known !== undefined) return known
+    const set = this.#setOf(fold ? CharacterSets.foldedCharacter(character) : [character, character])
+    this.#ofCharacters.set(key, set)
+    return set
+  }
+
+  #setOf(set: CharacterSets.Ranges): number {
+    const known = this.#ofSets.get(set)
+    if (known !== undefined) return known
+    const text = set.join(" ")
+    const found = this.#ofSets.get(text) ?? this.#sets.push(set) - 1
+    this.#ofSets.set(set, found)
+    this.#ofSets.set(text, found)
+    return found
+  }
+}
+
+/** The program of an expression. */
+export const make = (root: Syntax.Node): Program => new Compiler().compile(root)
 
 /** Classes of characters. */
 export interface Classes {
@@ -78,86 +205,16 @@ export interface Classes {
   readonly kinds: Uint8Array | undefined
 }
 
-const read = (compiled: RE2JS): Pick<Program, "instructions" | "start"> | undefined => {
-  const holder: { readonly prog: unknown } = compiled.re2()
-  const { prog } = holder
-  if (!Predicate.isRecord(prog)) return undefined
-  const { inst, start } = prog
-  if (!Array.isArray(inst) || typeof start !== "number") return undefined
-  return inst.every(isInstruction) ? { start, instructions: inst } : undefined
-}
-
-/** What is equal to a letter of ASCII but for its case, and not of ASCII: K of Kelvin, and the long s. */
-const kelvin = 0x212a
-const longS = 0x17f
-
-/** The ranges of a character and of all that are equal to it but for their case. */
-const folded = (character: number): Int32Array => {
-  const lower = character | 0x20
-  if (lower >= 0x61 && lower <= 0x7a) {
-    const upper = lower & ~0x20
-    if (lower === 0x6b) return Int32Array.of(upper, upper, lower, lower, kelvin, kelvin)
-    if (lower === 0x73) return Int32Array.of(upper, upper, lower, lower, longS, longS)
-    return Int32Array.of(upper, upper, lower, lower)
-  }
-  // With another character it is no pair of letters, which would be compiled as one of them again.
-  const program = read(RE2JS.compile(`(?i)[\\x{0}\\x{${character.toString(16)}}]`))
-  return (
-    program?.instructions.find(({ op }) => op === characters)?.runes.slice(2) ?? Int32Array.of(character, character)
-  )
-}
-
-/** The first and the last character of each range that an instruction takes. */
-const rangesOf = ({ arg, op, runes }: Instruction): Int32Array => {
-  if (op === anyCharacter) return Int32Array.of(0, largest)
-  if (op === anyButNewLine) return Int32Array.of(0, 0x09, 0x0b, largest)
-  const [only] = runes
-  if (runes.length !== 1 || only === undefined) return runes
-  return (arg & foldCase) === 0 ? Int32Array.of(only, only) : folded(only)
-}
-
-/** Whether both take the same characters. */
-const areAlike = (one: Instruction, other: Instruction): boolean => {
-  const length = one.runes.length
-  if (one.op !== other.op || length !== other.runes.length || ((one.arg ^ other.arg) & foldCase) !== 0) return false
-  for (let at = 0; at < length; at++) if (one.runes[at] !== other.runes[at]) return false
-  return true
-}
-
-/** The program of an expression; `undefined`: it has what is not known here, or too much. */
-export const make = (compiled: RE2JS): Program | undefined => {
-  const program = read(compiled)
-  if (program === undefined) return undefined
-  const { instructions } = program
-  const sets: Array<number> = []
-  const ranges: Array<Int32Array> = []
-  /** By a number that those with equal sets have in common: one instruction of each set, and the next such. */
-  const known = new Map<number, Array<number>>()
+/** The classes of characters of a program; `undefined`: there are too many. */
+export const classesOf = (program: Program): Classes | undefined => {
   let asked = 0
-  for (const [at, instruction] of instructions.entries()) {
-    const { arg, op, runes } = instruction
-    if (op > anyButNewLine) return undefined
-    if (op === assertion) asked |= arg
-    sets.push(-1)
-    if (op < characters) continue
-    const key = (runes[0] ?? 0) * 0x1000 + runes.length
-    const alike = known.get(key)
-    const found = alike?.find((other) => areAlike(instructions[other] ?? instruction, instruction))
-    sets[at] = found === undefined ? ranges.push(rangesOf(instruction)) - 1 : (sets[found] ?? -1)
-    if (alike === undefined) known.set(key, [at])
-    else if (found === undefined) alike.push(at)
-  }
-  const words = (asked & (wordBoundary | noWordBoundary)) === 0 ? undefined : ranges.push(wordCharacters) - 1
-  const lines = (asked & (beginLine | endLine)) === 0 ? undefined : ranges.push(newLines) - 1
-  const classes = classesOf(ranges, words, lines)
-  return classes === undefined ? undefined : { ...program, sets, classes }
-}
-
-const classesOf = (
-  sets: ReadonlyArray<Int32Array>,
-  words: number | undefined,
-  lines: number | undefined
-): Classes | undefined => {
+  for (const { arg, op } of program.instructions) if (op === assertion) asked |= arg
+  const sets = program.sets.slice()
+  const words =
+    (asked & (Syntax.wordBoundary | Syntax.noWordBoundary)) === 0
+      ? undefined
+      : sets.push(CharacterSets.wordCharacters) - 1
+  const lines = (asked & (Syntax.beginLine | Syntax.endLine)) === 0 ? undefined : sets.push(CharacterSets.newLines) - 1
   const current = new Int32Array(Math.ceil(sets.length / 32))
   const size = sets.reduce((sum, { length }) => sum + length, 0)
   if ((size + 1) * current.length > maxWork || size > maxWork) return undefined
@@ -172,7 +229,7 @@ const classesOf = (
   const ofStarts: Array<number> = []
   const members: Array<Int32Array> = []
   const known = new Map<number | string, number>()
-  for (let at = 0, start = 0; start <= largest;) {
+  for (let at = 0, start = 0; start <= CharacterSets.largest;) {
     for (; at < length && (changes[at] ?? 0) < (start + 1) * sets.length; at++) {
       const set = (changes[at] ?? 0) - start * sets.length
       current[set >>> 5] = (current[set >>> 5] ?? 0) ^ (1 << set)
@@ -185,7 +242,7 @@ const classesOf = (
     }
     starts.push(start)
     ofStarts.push(found)
-    start = at < length ? Math.floor((changes[at] ?? 0) / sets.length) : largest + 1
+    start = at < length ? Math.floor((changes[at] ?? 0) / sets.length) : CharacterSets.largest + 1
   }
   const ascii: Array<number> = []
   for (let character = 0, at = 0; character < 0x80; character++) {
@@ -214,3 +271,15 @@ export const classOf = ({ ofStarts, starts }: Classes, character: number): numbe
   }
   return ofStarts[low] ?? 0
 }
+
+/** What assertions see of a character. */
+export const kindOf = (character: number): number =>
+  CharacterSets.has(CharacterSets.wordCharacters, character) ? word : character === 0x0a ? newLine : other
+
+/** What is so between two characters, as bits of an assertion. */
+export const between = (before: number, after: number): number =>
+  (before === edge ? Syntax.beginText : 0) |
+  (before === edge || before === newLine ? Syntax.beginLine : 0) |
+  (after === edge ? Syntax.endText : 0) |
+  (after === edge || after === newLine ? Syntax.endLine : 0) |
+  ((before === word) === (after === word) ? Syntax.noWordBoundary : Syntax.wordBoundary)
