@@ -7,7 +7,8 @@ import { ScopedRouteConfigurationSchema } from "@effect-xds/proto/envoy/config/r
 import * as MessageSteps from "@effect-xds/proto/MessageSteps"
 import { Effect, Either } from "effect"
 import { readFileSync } from "node:fs"
-import { describe, expect } from "vitest"
+import { RE2JS } from "re2js"
+import { describe, expect, vi } from "vitest"
 import { GroupIndex, GroupRule, GroupRules, Rules } from "../src/index.js"
 import {
   address,
@@ -28,6 +29,7 @@ import {
   virtualHost
 } from "./Config.js"
 import { resources } from "./ConfigResources.js"
+import { withRegex } from "./mistakes/Groups.js"
 import { mistakes } from "./mistakes/index.js"
 
 const check = (config: Config, options?: GroupRules.Options) =>
@@ -45,6 +47,40 @@ const broken = (config: Config) =>
     const names = faults.map(({ rule }) => rule)
     return Array.from(new Set([...names, ...(verdicts.some(Either.isLeft) ? ["field"] : [])]))
   })
+
+describe("★ an expression that is too much work is not compiled", () => {
+  /** How many expressions are compiled for one, and the rules that are broken. */
+  const compiledOf = (regex: string) =>
+    Effect.gen(function* () {
+      const compile = vi.spyOn(RE2JS, "compile")
+      const { faults } = yield* check(withRegex(regex))
+      const count = compile.mock.calls.length
+      compile.mockRestore()
+      return [count, ...faults.map(({ rule }) => rule)]
+    })
+
+  const twoHundred = Array.from({ length: 200 }, (_, index) => index)
+
+  it.effect.each([
+    { title: "a class of thousands of classes", regex: `[${"\\pL".repeat(10_000)}]` },
+    { title: "alternatives that are classes", regex: "\\pL|".repeat(10_000) },
+    { title: "letters in both cases", regex: `(?i)[${"B-\\xff".repeat(4_000)}]` },
+    { title: "what is repeated", regex: twoHundred.map((index) => `${index}{1000}`).join("") },
+    { title: "what is repeated in what is repeated", regex: "(?:(?:abcdefghij){30}[(]\\)){33}".repeat(20) }
+  ])("$title", ({ regex }) => Effect.map(compiledOf(regex), (found) => expect(found).toEqual([0])))
+
+  it.effect.each([
+    { title: "a long text", regex: "a".repeat(65_000) },
+    { title: "classes of letters", regex: "[a-z]".repeat(10_000) },
+    { title: "what looks like more", regex: `\\Q${"{1000}".repeat(10)}\\E${"[a{1000}]".repeat(200)}` }
+  ])("$title is, and is too large", ({ regex }) =>
+    Effect.map(compiledOf(regex), (found) => expect(found).toEqual([1, "regular-expression-size"]))
+  )
+
+  it.effect("a class of some classes is", () =>
+    Effect.map(compiledOf(`[${"\\pL".repeat(100)}]`), (found) => expect(found).toEqual([1]))
+  )
+})
 
 const toClusters = (...names: ReadonlyArray<string>): Json =>
   routes({ virtual_hosts: [virtualHost({ routes: names.map((name) => route({ route: { cluster: name } })) })] })

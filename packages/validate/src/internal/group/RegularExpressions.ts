@@ -94,12 +94,58 @@ const unnamed = (regex: string): string =>
     text.startsWith("(") ? "(" : text
   )
 
+/** Most instructions, and ranges of characters beside them, that are compiled: as many as in the longest text, and some more. */
+const maxWork = 131_072
+
+/** Ranges of a class of Unicode, and those of a range whose letters are taken in both cases, about. */
+const rangesOfUnicode = 700
+const rangesOfCases = 150
+
+/**
+ * How much work it is to compile an expression, about. ★ `[\pL\pL…]` of some KB takes tens of seconds, and so does `a{1000}` a
+ * thousand times. What is no expression has a number, too.
+ */
+const workOf = (regex: string): number => {
+  const ofRange = /\(\?[a-z]*i/i.test(regex) ? rangesOfCases : 1
+  /** Instructions of what was before each parenthesis that is open. */
+  const before: Array<number> = []
+  let ranges = 0
+  let here = 0
+  let last = 0
+  let isClass = false
+  for (const [token, least, most] of regex.matchAll(/\\Q.*?(?:\\E|$)|\\.|\[\^?\]?|\{(\d+)(?:,(\d*))?\}|./gs)) {
+    if (/^\\p/i.test(token)) ranges += rangesOfUnicode
+    if (isClass) {
+      ranges += token === "-" ? ofRange : 1
+      isClass = !token.endsWith("]") || token.startsWith("\\")
+      continue
+    }
+    if (token === "(") {
+      before.push(here)
+      here = 0
+      continue
+    }
+    if (token === ")") {
+      last = here
+      here = before.pop() ?? 0
+    } else if (least !== undefined) {
+      last *= Math.max(1, Number(least), Number(most ?? 0)) - 1
+    } else {
+      isClass = token.startsWith("[")
+      last = token.startsWith("\\Q") ? token.length : 1
+    }
+    here += last
+  }
+  return before.reduce((sum, each) => sum + each, here + ranges)
+}
+
 const check = (regex: string, most: number, site: Site): void => {
   // Empty: the rules of the field tell it.
   if (regex === "") return
   if (regex.length > maxLength) {
     return site.fault("regular-expression-size", `must have at most ${maxLength} characters`, ["regex"])
   }
+  if (workOf(regex) > maxWork) return
   const wrong = (reason: string): void =>
     site.fault("regular-expression", `must be an expression of RE2, is ${shownText(regex)}: ${reason}`, ["regex"])
   try {
