@@ -333,6 +333,13 @@ describe("★ a long pattern is read at once: what stands in it more than once i
   })
 })
 
+it("★ a search that is too much work is given up, and what is left of the text stays as it is", () => {
+  const regex = Either.getOrThrow(RegularExpression.make("b|(?:a?){900}c"))
+  const text = (count: number) => `b${"a".repeat(count)}b`
+  expect(regex.replaceAll(text(100), "x")).toBe(`x${"a".repeat(100)}x`)
+  expect(regex.replaceAll(text(60_000), "x")).toBe(`x${"a".repeat(60_000)}b`)
+})
+
 it("replaces what re2js finds, groups too", () => {
   const replacements = fc.constantFrom("<\\0>", "\\1\\2", "[\\2|\\1]", "\\\\\\0")
   fc.assert(
