@@ -11741,9 +11741,9 @@ const server = [
   },
   {
     fault: "without its case a k is not the sign of Kelvin",
-    file: "packages/discovery/src/internal/Folding.ts",
-    line: "107, 107, 8383",
-    becomes: "107, 107, -32",
+    file: "packages/discovery/src/internal/CharacterSets.ts",
+    line: "all.push(at, at)",
+    becomes: "if (at < 0x80 || character >= 0x80) all.push(at, at)",
     by: "packages/discovery/test/regularExpression.test.ts"
   },
   {

@@ -314,7 +314,8 @@ describe("★ a long pattern is read at once: what stands in it more than once i
     try {
       for (const pattern of [`${repeated(part)}a`, `[${repeated(part)}]`, `(?i)[${repeated(part)}]`]) {
         tables.mockClear()
-        RegularExpression.make(pattern)
+        // There is no end of `[[:`.
+        expect(Either.isRight(RegularExpression.make(pattern))).toBe(part !== "[[:")
         expect(tables.mock.calls.length).toBeLessThan(3)
       }
     } finally {
@@ -334,10 +335,10 @@ describe("★ a long pattern is read at once: what stands in it more than once i
 })
 
 it("★ a search that is too much work is given up, and what is left of the text stays as it is", () => {
-  const regex = Either.getOrThrow(RegularExpression.make("b|(?:a?){900}c"))
-  const text = (count: number) => `b${"a".repeat(count)}b`
-  expect(regex.replaceAll(text(100), "x")).toBe(`x${"a".repeat(100)}x`)
-  expect(regex.replaceAll(text(60_000), "x")).toBe(`x${"a".repeat(60_000)}b`)
+  const regex = Either.getOrThrow(RegularExpression.make("(?:a?){900}c"))
+  const text = (count: number) => `${"a".repeat(count)}c`
+  expect(regex.replaceAll(text(300), "x")).toBe("x")
+  expect(regex.replaceAll(text(60_000), "x")).toBe(text(60_000))
 })
 
 it("replaces what re2js finds, groups too", () => {
