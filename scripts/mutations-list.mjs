@@ -12425,6 +12425,167 @@ const inDatabase = [
     line: 'gaveUp ||= isNamed || name === "*"',
     becomes: "gaveUp = true",
     by: "packages/core/test/client/traces.test.ts"
+  },
+  {
+    fault: "an error that is over is not told in a full state",
+    file: "server/SentErrors.ts",
+    line: "  error?.code !== NOT_FOUND &&\n",
+    becomes: '  error?.code !== NOT_FOUND &&\n  typeof error === "string" &&\n',
+    by: "packages/core/test/traces.test.ts"
+  },
+  {
+    fault: "an error that comes again after it was over is not told again",
+    file: "server/SentErrors.ts",
+    line: '  fingerprint: "",\n',
+    becomes: "",
+    by: "packages/core/test/traces.test.ts"
+  },
+  {
+    fault: "requests behind an error text that is searched go before it",
+    file: "packages/server/src/internal/ErrorTexts.ts",
+    line: "if (redacted !== undefined && redacted.value === undefined) break",
+    becomes: "if (redacted !== undefined && redacted.value === undefined) continue",
+    by: "packages/server/test/quotedSecrets.test.ts"
+  },
+  {
+    fault: "a request overtakes one whose error text is searched",
+    file: "packages/server/src/internal/Connection.ts",
+    line: "if (request.errorDetail === undefined && !errors.isSearching)",
+    becomes: "if (request.errorDetail === undefined)",
+    by: "packages/server/test/quotedSecrets.test.ts"
+  },
+  {
+    fault: "thousands of secrets are looked into in one step",
+    file: "packages/server/src/internal/Secrets.ts",
+    line: "      if (++count % atOnce === 0) yield\n",
+    becomes: "      if (++count % 1e9 === 0) yield\n",
+    by: "packages/server/test/quotedSecrets.test.ts"
+  },
+  {
+    fault: "scoped routes: calls wait while their scope gets other routes",
+    file: "packages/routing/src/internal/ScopeTables.ts",
+    line: "made?.outcome !== undefined ? undefined : hasOutcome",
+    becomes: "hasOutcome || !hasOutcome ? undefined : hasOutcome",
+    by: "packages/routing/test/scopes.test.ts"
+  },
+  {
+    fault: "scoped routes: what serves a key for a while becomes the routes of another",
+    file: "packages/routing/src/internal/ScopeTables.ts",
+    line: "`scope ${key} ${name}`",
+    becomes: "`scope ${name}`",
+    by: "packages/routing/test/scopes.test.ts"
+  },
+  {
+    fault: "SRDS client: the first scopes of a long response are all there are",
+    file: "packages/client/src/internal/ScopeDriver.ts",
+    line: "if (!this.hearsAnswers) this.run",
+    becomes: "this.run",
+    by: "packages/client/test/scopedRoutes.test.ts"
+  },
+  {
+    fault: "an aggregate counts priorities without hosts",
+    file: "packages/discovery/src/AggregateLeaves.ts",
+    line: "hosts.all > 0",
+    becomes: "hosts.all >= 0",
+    by: "packages/discovery/test/clusterType.test.ts"
+  },
+  {
+    fault: "weights of localities fall with health where the policy hashes",
+    file: "packages/discovery-node/src/Members.ts",
+    line: "rule.isHashing ? undefined : factor",
+    becomes: "factor",
+    by: "packages/discovery-node/test/members.test.ts"
+  },
+  {
+    fault: "calls that are to fail in panic go to other priorities",
+    file: "packages/routing/src/policy/Cds.ts",
+    line: "if (failing === 0 || failing === all) return []",
+    becomes: "return []",
+    by: "packages/discovery-node/test/members.test.ts"
+  },
+  {
+    fault: "an additional address of a listener may be none",
+    file: "packages/validate/src/internal/group/Listeners.ts",
+    line: '      site.fault("listener-address", "must be set", path)\n',
+    becomes: "",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "a secret by REST needs no cluster",
+    file: "packages/validate/src/internal/group/ConfigSources.ts",
+    line: "clusterNames.length === 0 || (isStrict && clusterNames.length > 1)",
+    becomes: "isStrict && clusterNames.length !== 1",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "a subset selector without keys must have fallback keys",
+    file: "packages/validate/src/internal/group/Clusters.ts",
+    line: "    if (keys.length === 0) continue\n",
+    becomes: "",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "serve: a group is told of after what went to it is gone from the old one",
+    file: "packages/transport-filesystem/src/ResourceDirectory.ts",
+    line: "publishable.push([group, next.resources])",
+    becomes: "published.set(group, next.resources)",
+    by: "packages/cli/test/DirectoryFeed.test.ts"
+  },
+  {
+    fault: "a path that is too long is cut by Node",
+    file: "packages/connect-xds/src/internal/Dial.ts",
+    line: "if (problem !== undefined) return over(problem)",
+    becomes: "",
+    by: "packages/connect-xds/test/Dial.test.ts"
+  },
+  {
+    fault: "a server's words are lines of the terminal",
+    file: "packages/cli/src/Collection.ts",
+    line: "gives no answer: ${ErrorLine.within(reason)}",
+    becomes: "gives no answer: ${reason}",
+    by: "packages/cli/test/ErrorLine.test.ts"
+  },
+  {
+    fault: "the ranges of a pattern's classes are not counted",
+    file: "packages/discovery/src/internal/Syntax.ts",
+    line: "if (this.#ranges > maxRanges) throw",
+    becomes: "if (this.#ranges > 1e12) throw",
+    by: "packages/discovery/test/regularExpression.test.ts"
+  },
+  {
+    fault: "the first search of a replacement has no bound",
+    file: "packages/discovery/src/RegularExpression.ts",
+    line: "maxSearchSteps = 2_097_152",
+    becomes: "maxSearchSteps = 1e12",
+    by: "packages/discovery/test/regularExpression.test.ts"
+  },
+  {
+    fault: "an expression of any work is compiled",
+    file: "packages/validate/src/internal/group/RegularExpressions.ts",
+    line: "if (workOf(regex) > maxWork) return",
+    becomes: "if (workOf(regex) > Infinity) return",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "a full disk that can be read counts as followed again",
+    file: "packages/store-sql/src/SqlStore.ts",
+    line: "onSuccess: () => report(isWritingInVain() ? trouble : undefined)",
+    becomes: "onSuccess: () => report(undefined)",
+    by: "packages/store-sql/test/faults.test.ts"
+  },
+  {
+    fault: "a failed handshake is told without its client",
+    file: "packages/transport-connect/src/server/Connections.ts",
+    line: "return socket.remoteAddress === undefined && below instanceof Net.Socket ? below : socket",
+    becomes: "return socket",
+    by: "packages/transport-connect/test/Tls.test.ts"
+  },
+  {
+    fault: "a decode that gives no Either is a value",
+    file: "packages/client/src/WatchableType.ts",
+    line: "if (!Either.isEither(given)) return Either.left(`decode gave no Either: ${Given.kindOf(given)}`)",
+    becomes: "void given",
+    by: "packages/client/test/defects.test.ts"
   }
 ]
 
