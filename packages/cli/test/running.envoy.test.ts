@@ -39,9 +39,12 @@ const source = {
   }
 }
 
-/** What is refused by a rule of a field is refused with the whole response, so it says nothing of the others. */
-const isRefused = ({ differs, envoy, rules }: Mistake): boolean =>
-  envoy === "refuses" && differs === undefined && !rules.includes("field")
+/**
+ * What is refused by a rule of a field is refused with the whole response, so it says nothing of the others. ★ What ends an Envoy
+ * ends it for all.
+ */
+const isRefused = ({ differs, envoy, rules, says = "" }: Mistake): boolean =>
+  envoy === "refuses" && differs === undefined && !rules.includes("field") && !says.startsWith("ended with")
 
 /** ★ Envoy makes the balancer of a cluster when it has added it: it refuses the response, and yet the cluster is there. */
 const isAddedFirst = ({ rules }: Mistake): boolean => rules.includes("ring-size") || rules.includes("maglev-table-size")
