@@ -326,6 +326,15 @@ describe("the leaves of an aggregate", () => {
     )
   })
 
+  it("a leaf without hosts gets no calls, also where nobody is well and nobody may panic", () => {
+    const tallyOfHosts = (all: number): PriorityLoad.Tally => {
+      const sums = { all, healthy: 0, degraded: 0, excluded: 0 }
+      return { hosts: sums, weights: sums }
+    }
+    const { leaves } = AggregateLeaves.loadOf([[tallyOfHosts(0)], [tallyOfHosts(5)]], 0)
+    expect(leaves.map((loads) => loads.map(({ healthy }) => healthy))).toEqual([[0], [100]])
+  })
+
   it("one leaf shares calls as it does by itself", () => {
     fc.assert(
       fc.property(fc.array(priority, { minLength: 1, maxLength: 4 }), (drawn) => {

@@ -11,7 +11,7 @@ import { SnapshotStore, XdsServer } from "@effect-xds/server"
 import { MemoryClient, MemoryTransport } from "@effect-xds/testing"
 import { EventLoop } from "@effect-xds/transport"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Either, Fiber, Layer } from "effect"
+import { Effect, Either, Fiber, Layer, Stream } from "effect"
 import { Secrets } from "../src/internal/Secrets.js"
 
 const { typeUrl } = ResourceType.Secret
@@ -85,7 +85,7 @@ describe("an error text that may quote secrets", () => {
     const clusters = request({ typeUrl: ResourceType.Cluster.typeUrl, resourceNamesSubscribe: ["*"] })
     return Effect.gen(function* () {
       const store = yield* SnapshotStore.SnapshotStore
-      const { status } = yield* XdsServer.XdsServer
+      const { events, status } = yield* XdsServer.XdsServer
       const secrets = Array.from({ length: 2_000 }, (_, index) => {
         const value = { specifier: { case: "inlineString" as const, value: `key-number-${index}-` } }
         return create(SecretSchema, { name: `s${index}`, type: { case: "genericSecret", value: { secret: value } } })
@@ -101,8 +101,19 @@ describe("an error text that may quote secrets", () => {
       yield* turns
       const { nonce: responseNonce } = yield* Fiber.join(first)
       const errorDetail = { code: 13, message: "cannot read key-number-7- of s7" }
+      const heard: Array<string> = []
+      const listening = yield* Effect.fork(
+        Stream.runForEach(events, (event) =>
+          Effect.sync(() => {
+            if (event._tag === "Nacked") heard.push(event.error.message)
+            if (event._tag === "Subscribed") heard.push(`${event.client.id} asks for ${event.typeUrl}`)
+          })
+        )
+      )
+      yield* turns
       laps = 0
       client.send(request({ typeUrl, responseNonce, errorDetail }))
+      client.send(request({ typeUrl, responseNonce, errorDetail: { code: 13, message: "nor key-number-9- of s9" } }))
       client.send(clusters)
       const other = yield* MemoryClient.open()
       other.send(clusters)
@@ -117,7 +128,13 @@ describe("an error text that may quote secrets", () => {
       const told = yield* Effect.fork(status)
       yield* turns
       const errors = (yield* Fiber.join(told)).flatMap(({ types }) => types.map(({ nacked }) => nacked?.error.message))
-      expect(errors).toContain("cannot read [redacted] of s7")
+      expect(errors).toContain("nor [redacted] of s9")
+      expect(heard.filter((each) => !each.startsWith("2 "))).toEqual([
+        "cannot read [redacted] of s7",
+        "nor [redacted] of s9",
+        `1 asks for ${ResourceType.Cluster.typeUrl}`
+      ])
+      yield* Fiber.interrupt(listening)
       // A stream that ends meanwhile leaves nothing behind.
       client.send(request({ typeUrl, responseNonce: "", errorDetail: { code: 13, message: "another key-number-8-" } }))
       client.end()
