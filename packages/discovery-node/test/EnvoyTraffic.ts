@@ -154,7 +154,7 @@ const healthOf = (index: number, [healthy, , degraded = 0, draining = 0]: Counts
         : "UNHEALTHY"
 
 /** Calls of a hundred, by who gets them: `0 healthy`, or `0 all` where the health is disregarded. */
-type Shares = Readonly<Record<string, number>>
+export type Shares = Readonly<Record<string, number>>
 
 const tally = (all: ReadonlyArray<string>): Shares =>
   Object.fromEntries(

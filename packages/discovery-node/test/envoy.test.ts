@@ -89,6 +89,26 @@ const playAll = (scripts: ReadonlyArray<Script>, seen?: (difference: Difference)
 // Others have no hosts at 127.0.0.0/8 but one.
 const isLinux = process.platform === "linux"
 
+/** Ours to the integer; Envoy's within five standard deviations of five hundred draws. */
+const expectShares = (
+  title: string,
+  { envoy, ours }: { readonly envoy: Traffic.Shares; readonly ours: Traffic.Shares } | undefined = {
+    envoy: {},
+    ours: {}
+  },
+  expected: Traffic.Shares,
+  theirs: Traffic.Shares = expected
+): void => {
+  expect({ title, ours, who: Object.keys(envoy).sort() }).toEqual({
+    title,
+    ours: expected,
+    who: Object.keys(theirs).sort()
+  })
+  for (const [who, share] of Object.entries(theirs)) {
+    expect(Math.abs((envoy[who] ?? 0) - share), `${title}: ${who}`).toBeLessThanOrEqual(11)
+  }
+}
+
 it("each vector of discovery and health is played beside Envoy", () => {
   const { checks, drawnLoads, drops, errors, loads, others, queries, sweeps } = TrafficVectors
   const titled = [...vectors, ...drops, ...errors, ...queries, ...checks, ...sweeps].map(({ title }) => title)
@@ -171,15 +191,7 @@ describe.skipIf(envoy._tag === "Missing" || !isLinux)(PeerProgram.title("cluster
           expect({ title, ...shares[at] }).toEqual({ title, ours: expected, envoy: expected, apart: [] })
         }
         for (const [at, [title, { expected }]] of drawn.entries()) {
-          const { envoy = {}, ours } = about[at] ?? {}
-          expect({ title, ours, who: Object.keys(envoy).sort() }).toEqual({
-            title,
-            ours: expected,
-            who: Object.keys(expected).sort()
-          })
-          for (const [who, share] of Object.entries(expected)) {
-            expect(Math.abs((envoy[who] ?? 0) - share), `${title}: ${who}`).toBeLessThanOrEqual(11)
-          }
+          expectShares(title, about[at], expected)
         }
         expect({ title: "44", ...times }).toEqual({ title: "44", ours: [1, 2], envoy: [1, 2] })
         for (const [at, { ejected, title }] of errors.entries()) {
@@ -206,17 +218,7 @@ describe.skipIf(envoy._tag === "Missing" || !isLinux)(PeerProgram.title("cluster
           Promise.all(vectors.map(([, each], index) => Traffic.aggregate(stage, index, each)))
         )
         for (const [at, [title, { envoy: theirs, expected }]] of vectors.entries()) {
-          const { envoy = {}, ours } = seen[at] ?? {}
-          const wanted = theirs ?? expected
-          expect({ title, ours, who: Object.keys(envoy).sort() }).toEqual({
-            title,
-            ours: expected,
-            who: Object.keys(wanted).sort()
-          })
-          for (const [who, share] of Object.entries(wanted)) {
-            // Five standard deviations of five hundred draws.
-            expect(Math.abs((envoy[who] ?? 0) - share), `${title}: ${who}`).toBeLessThanOrEqual(11)
-          }
+          expectShares(title, seen[at], expected, theirs)
         }
       }),
     600_000

@@ -91,14 +91,6 @@ export const since = (self: MemberSet, host: string): number | undefined =>
   Option.getOrUndefined(HashMap.get(self.since, host))
 
 /**
- * How calls are shared among its priorities, as its hosts are now.
- *
- * @since 0.1.0
- */
-export const loadOf = (self: MemberSet): PriorityLoads.PriorityLoad =>
-  PriorityLoads.make(talliesOf(self), self.cluster.load)
-
-/**
  * The hosts of its priorities, and how health is reckoned of them: ★ as an assignment says, if there is one.
  *
  * @since 0.1.0

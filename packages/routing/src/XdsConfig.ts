@@ -12,7 +12,7 @@ import type { Assignment } from "./Assignment.js"
 import type { Cluster } from "./Cluster.js"
 import type { Address } from "./Endpoint.js"
 import * as ClusterGraph from "./internal/ClusterGraph.js"
-import type { ClusterConfig, Known } from "./internal/ClusterGraph.js"
+import { type ClusterConfig, type Known, valueOf } from "./internal/ClusterGraph.js"
 import type { Listener } from "./Listener.js"
 import * as HashSet from "effect/HashSet"
 import * as FetchedHost from "./internal/FetchedHost.js"
@@ -361,8 +361,6 @@ const watch = (resources: Resources, needed: Needed, outputs: Array<Output>): Re
     Dns: bring("Dns", resources.Dns)
   }
 }
-
-const valueOf = <A>(known: Known<A> | undefined): A | undefined => (known?._tag === "Value" ? known.value : undefined)
 
 const tableOf = ({ name, resources }: XdsConfig): RouteTable | undefined => {
   const listener = valueOf(resources.Listener.get(name))

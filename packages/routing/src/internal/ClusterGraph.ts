@@ -12,6 +12,10 @@ import * as SameData from "./SameData.js"
 export type Known<A> =
   { readonly _tag: "Value"; readonly value: A } | { readonly _tag: "Failed"; readonly message: string }
 
+/** The value of what is known; `undefined`: there is none. */
+export const valueOf = <A>(known: Known<A> | undefined): A | undefined =>
+  known?._tag === "Value" ? known.value : undefined
+
 /**
  * A cluster and what it needs, in a configuration.
  *

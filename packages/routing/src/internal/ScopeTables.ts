@@ -14,7 +14,7 @@ import type { RouteScopes, Routes } from "../RouteScope.js"
 import * as Scopes from "../RouteScope.js"
 import type { RouteTable } from "../RouteTable.js"
 import type { VirtualHost } from "../VirtualHost.js"
-import type { Known } from "./ClusterGraph.js"
+import { type Known, valueOf } from "./ClusterGraph.js"
 import * as FetchedHost from "./FetchedHost.js"
 
 /** What the routes of a scope are for its calls. */
@@ -448,5 +448,3 @@ const isSameOutcome = (a: Outcome | undefined, b: Outcome): boolean => {
   if (a?._tag === "VirtualHost") return b._tag === "VirtualHost" && a.virtualHost === b.virtualHost
   return a?._tag === "Failed" && b._tag === "Failed" && a.message === b.message
 }
-
-const valueOf = <A>(known: Known<A> | undefined): A | undefined => (known?._tag === "Value" ? known.value : undefined)

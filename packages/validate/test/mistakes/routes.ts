@@ -32,6 +32,14 @@ const inMatcher = (to: Json): Json => {
   return virtualHost({ routes: [], matcher: { matcher_list: { matchers: [{ predicate, on_match: { action } }] } } })
 }
 
+const withVhds = (api: Json) =>
+  withRoutes({
+    virtual_hosts: [],
+    vhds: {
+      config_source: { resource_api_version: "V3", api_config_source: { transport_api_version: "V3", ...api } }
+    }
+  })
+
 export const ofRoutes: ReadonlyArray<Mistake> = [
   {
     title: "vhost names twice",
@@ -397,38 +405,14 @@ export const ofRoutes: ReadonlyArray<Mistake> = [
     rules: ["vhds-source"],
     envoy: "refuses",
     says: "(which uses Delta xDS) is supported as a config source",
-    config: withRoutes({
-      virtual_hosts: [],
-      vhds: {
-        config_source: {
-          resource_api_version: "V3",
-          api_config_source: {
-            api_type: "GRPC",
-            transport_api_version: "V3",
-            grpc_services: [{ envoy_grpc: { cluster_name: "web" } }]
-          }
-        }
-      }
-    })
+    config: withVhds({ api_type: "GRPC", grpc_services: [{ envoy_grpc: { cluster_name: "web" } }] })
   },
   {
     title: "vhds aggregated",
     rules: ["vhds-source"],
     envoy: "refuses",
     says: "(which uses Delta xDS) is supported as a config source",
-    config: withRoutes({
-      virtual_hosts: [],
-      vhds: {
-        config_source: {
-          resource_api_version: "V3",
-          api_config_source: {
-            api_type: "AGGREGATED_DELTA_GRPC",
-            transport_api_version: "V3",
-            grpc_services: [{ envoy_grpc: { cluster_name: "web" } }]
-          }
-        }
-      }
-    })
+    config: withVhds({ api_type: "AGGREGATED_DELTA_GRPC", grpc_services: [{ envoy_grpc: { cluster_name: "web" } }] })
   },
   {
     title: "plugin unknown",
@@ -618,20 +602,7 @@ export const ofRoutes: ReadonlyArray<Mistake> = [
     rules: ["vhds-source"],
     envoy: "refuses",
     says: "(which uses Delta xDS) is supported as a config source",
-    config: withRoutes({
-      virtual_hosts: [],
-      vhds: {
-        config_source: {
-          resource_api_version: "V3",
-          api_config_source: {
-            api_type: "REST",
-            transport_api_version: "V3",
-            cluster_names: ["web"],
-            refresh_delay: "1s"
-          }
-        }
-      }
-    })
+    config: withVhds({ api_type: "REST", cluster_names: ["web"], refresh_delay: "1s" })
   },
   {
     title: "scope inline routes",
