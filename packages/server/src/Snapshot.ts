@@ -13,6 +13,7 @@ export {
   apiOf,
   keys,
   malformed,
+  malformedChange,
   type Names,
   type Resources,
   type Slot,

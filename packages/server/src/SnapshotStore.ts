@@ -407,16 +407,17 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
           (next) => commit(group, next),
           checker.refusing(group, write.groupRules)
         ),
-      update: (group, { remove, upsert, versions }, write = noOptions) =>
+      update: (group, given, write = noOptions) =>
         writeInOrder<Validator.Validated, Next, HeldGroups.Stored, StoreError.UpdateError>(
           group,
           write,
-          upsert === undefined ? () => Exit.succeed(nothing) : encode(group, upsert, write),
+          given.upsert === undefined ? () => Exit.succeed(nothing) : encode(group, given.upsert, write),
           ({ invalid, resources }) => {
+            const { remove, versions } = given
             const before = held.stored(group)
             if (before === undefined) return Either.left(new StoreError.GroupNotSet({ group }))
             const { over, own } = before
-            const malformed = remove && Snapshot.malformed(remove)
+            const malformed = Snapshot.malformedChange(given)
             if (malformed !== undefined) return Either.left(malformed)
             const api = Snapshot.apiOf(resources, own)
             const removed = remove === undefined ? undefined : Snapshot.keys(remove, api)

@@ -49,17 +49,20 @@ describe("SnapshotStore.layerMemory", () => {
     }).pipe(Effect.provide(SnapshotStore.layerMemory()))
   )
 
-  it.effect("removes what a list names, and nothing where a string is in its place or no such property exists", () =>
+  it.effect("removes what a list names; nothing where a string is in its place or no such property exists", () =>
     Effect.gen(function* () {
       const store = yield* SnapshotStore.SnapshotStore
       yield* store.set("edge", clusters("old", "o"))
       // @ts-expect-error -- a string is no list of names
       const string: SnapshotStore.Change = { remove: { clusters: "old" } }
       const misspelled = { cluster: ["old"], listeners: [] }
+      const unknown = { versions: {}, updates: {} }
       for (const [change, message] of [
         [string, 'clusters is no list, but "old"'],
         [{ upsert: clusters("new"), ...string }, 'clusters is no list, but "old"'],
-        [{ remove: misspelled }, '"cluster" is no property of a snapshot']
+        [{ remove: misspelled }, '"cluster" is no property of a snapshot'],
+        [unknown, '"updates" is no property of a change, which has upsert, remove, versions'],
+        [{ versions: {}, ...clusters("new") }, '"clusters" is no property of a change, which has upsert, remove, vers']
       ] as const) {
         const error = yield* refused(store.update("edge", change))
         expect(error.message).toContain(message)

@@ -352,17 +352,18 @@ export const make = (database: Database, options: Options = {}): Effect.Effect<S
             return { ...replacing(resources, versions, snapshot.over), invalid }
           })
         ).pipe(Effect.flatMap(stored(group)), exceptNotSet),
-      update: (group, { remove, upsert, versions }, write = noOptions) =>
+      update: (group, change, write = noOptions) =>
         call(
           group,
           write,
           Effect.map(
             Effect.suspend(() => {
-              const malformed = remove && Snapshot.malformed(remove)
+              const malformed = Snapshot.malformedChange(change)
               if (malformed !== undefined) return malformed
-              return upsert === undefined ? Effect.succeed(nothing) : encode(group, upsert, write)
+              return change.upsert === undefined ? Effect.succeed(nothing) : encode(group, change.upsert, write)
             }),
             ({ invalid, resources }) => {
+              const { remove, versions } = change
               const updated = updating(group, (own) => {
                 const api = Snapshot.apiOf(resources, own)
                 return {

@@ -410,6 +410,8 @@ export const describeReplicas = (name: string, place: Place): void => {
         const misspelled = { cluster: ["old"], listeners: [] }
         const error = yield* failing(store.update("g", { upsert: clusters("new"), remove: misspelled }))
         expect(error.message).toContain('"cluster" is no property of a snapshot')
+        const direct = { versions: {}, ...clusters("new") }
+        expect((yield* failing(store.update("g", direct))).message).toContain('"clusters" is no property of a change')
         expect(namesOf(store, "g")).toEqual(["o", "old"])
       })
     )

@@ -144,6 +144,21 @@ export const malformed = (given: Names | Resources): SnapshotError | undefined =
 }
 
 /**
+ * What is wrong with a change of a group, beside the resources in it, which {@link malformed} is asked about; `undefined`: nothing.
+ *
+ * @since 0.1.0
+ */
+export const malformedChange = (change: { readonly remove?: Names | undefined }): SnapshotError | undefined => {
+  for (const key in change) {
+    if (key === "upsert" || key === "remove" || key === "versions" || Reflect.get(change, key) === undefined) continue
+    const at = isSlot(key) || key === "resources" ? `; put it into upsert or remove` : ""
+    const detail = `${JSON.stringify(key.slice(0, 64))} is no property of a change, which has upsert, remove, versions${at}`
+    return new SnapshotError({ reason: "Malformed", typeUrl: "", name: "", detail })
+  }
+  return change.remove && malformed(change.remove)
+}
+
+/**
  * The keys of names by slot.
  *
  * @param api of the group
