@@ -1734,7 +1734,7 @@ const server = [
   {
     fault: "binary: nobody runs while resources are read",
     file: "packages/transport-filesystem/src/internal/BinaryFile.ts",
-    line: "      if (reading.pause.isDue) await reading.pause.turn()\n      const any: Encoded",
+    line: "      const wait = reading.pause()\n      if (wait !== undefined) await wait\n      const any: Encoded",
     becomes: "      const any: Encoded",
     by: "packages/transport-filesystem/test/Parts.test.ts"
   },
@@ -7627,8 +7627,8 @@ const server = [
   {
     fault: "client: a large resource is decoded at once",
     file: "packages/client/src/internal/Driver.ts",
-    line: "while (next.done !== true && !isOver())",
-    becomes: "while (next.done !== true)",
+    line: "const done = Slices.some(this.environment.loop, work)",
+    becomes: "const done = Steps.toEnd(work)",
     by: "packages/client/test/largeResources.test.ts"
   },
   {
@@ -8611,14 +8611,14 @@ const server = [
   },
   {
     fault: "long work goes before the short work of other streams",
-    file: "packages/server/src/internal/Slice.ts",
+    file: "packages/server/src/internal/Worker.ts",
     by: "packages/server/test/XdsServer.test.ts",
     line: "add: (item, isLong) => (isLong ? long : short).add(item),",
     becomes: "add: (item) => long.add(item),"
   },
   {
     fault: "long work does not end as long as there is short work",
-    file: "packages/server/src/internal/Slice.ts",
+    file: "packages/server/src/internal/Worker.ts",
     by: "packages/server/test/XdsServer.test.ts",
     line: "    some(long)",
     becomes: "    if (!now.isOver()) some(long)"
@@ -8653,22 +8653,22 @@ const server = [
   },
   {
     fault: "clients wait for the warnings about a group",
-    file: "packages/server/src/internal/Slice.ts",
-    by: "packages/server/test/Slice.test.ts",
+    file: "packages/server/src/internal/UnhurriedLoop.ts",
+    by: "packages/server/test/UnhurriedLoop.test.ts",
     line: "if (now - since <= little || ++passed > patience || isAwaited()) return work()",
     becomes: "if (now >= since) return work()"
   },
   {
     fault: "the warnings about a group do not come as long as clients do",
-    file: "packages/server/src/internal/Slice.ts",
-    by: "packages/server/test/Slice.test.ts",
+    file: "packages/server/src/internal/UnhurriedLoop.ts",
+    by: "packages/server/test/UnhurriedLoop.test.ts",
     line: "if (now - since <= little || ++passed > patience || isAwaited()) return work()",
     becomes: "if (now - since <= little || isAwaited()) return work()"
   },
   {
     fault: "who asks for the warnings about a group waits for clients",
-    file: "packages/server/src/internal/Slice.ts",
-    by: "packages/server/test/Slice.test.ts",
+    file: "packages/server/src/internal/UnhurriedLoop.ts",
+    by: "packages/server/test/UnhurriedLoop.test.ts",
     line: "if (now - since <= little || ++passed > patience || isAwaited()) return work()",
     becomes: "if (now - since <= little || ++passed > patience) return work()"
   },
@@ -9235,8 +9235,8 @@ const server = [
   {
     fault: "client: its state is shown in one turn",
     file: "packages/client/src/internal/ClientConfig.ts",
-    line: "    if (loop.elapsed() < end) continue\n",
-    becomes: "    if (loop.elapsed() < Infinity) continue\n",
+    line: "    if (wait !== undefined) await wait\n",
+    becomes: "",
     by: "packages/client/test/ClientConfig.test.ts"
   },
   {
@@ -9723,7 +9723,7 @@ const server = [
   {
     fault: "the admin server: a large answer keeps others waiting",
     file: "packages/admin/src/internal/Answers.ts",
-    line: "    await setImmediate()\n",
+    line: "    if (wait !== undefined) await wait\n",
     becomes: "",
     by: "packages/admin/test/AdminServer.test.ts"
   },

@@ -9,6 +9,7 @@ import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Steps from "@effect-xds/core/Steps"
 import * as BadOption from "@effect-xds/transport/BadOption"
 import type * as EventLoop from "@effect-xds/transport/EventLoop"
+import * as Slices from "@effect-xds/transport/Slices"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -23,7 +24,6 @@ import type * as GroupSources from "./GroupSource.js"
 import * as HeldGroups from "./HeldGroups.js"
 import { InvalidInForce } from "./InvalidInForce.js"
 import * as Immediate from "./internal/Immediate.js"
-import * as Slice from "./internal/Slice.js"
 import * as Snapshot from "./Snapshot.js"
 import * as StoreError from "./StoreError.js"
 import * as Validator from "./Validator.js"
@@ -197,7 +197,7 @@ type Applied<A, E> = Either.Either<Changed<A>, E>
 
 /** Runs the remaining steps in slices, even if the caller is interrupted. `true`: done at once. */
 const finish = (loop: EventLoop.Service, rest: Steps.Steps<object>, onEnd: () => void): boolean => {
-  if (Slice.some(loop, rest) !== undefined) return true
+  if (Slices.some(loop, rest) !== undefined) return true
   loop.later(() => {
     if (finish(loop, rest, onEnd)) onEnd()
   })
@@ -349,7 +349,7 @@ export const makeMemory = (options: Options = {}): Effect.Effect<MemoryStore> =>
             return Exit.fail(new StoreError.Conflict({ group, expected: ifRevision, actual }))
           }
           const applied = apply(prepared)
-          return Either.isEither(applied) ? end(applied) : Immediate.flatMap(Slice.steps(loop, applied), end)
+          return Either.isEither(applied) ? end(applied) : Immediate.flatMap(Slices.steps(loop, applied), end)
         }
         const giveUp = (): void => {
           if (!pending.isApplied) leave(group, pending)

@@ -8,6 +8,7 @@
 import type { Resource } from "@effect-xds/core/resource/Resource"
 import type * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import type * as EventLoop from "@effect-xds/transport/EventLoop"
+import * as Slices from "@effect-xds/transport/Slices"
 import type { Fault } from "@effect-xds/validate/Fault"
 import type { toText } from "@effect-xds/validate/InvalidMessage"
 import type * as Rules from "@effect-xds/validate/Rules"
@@ -16,7 +17,6 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as MetricLabel from "effect/MetricLabel"
 import * as Immediate from "./internal/Immediate.js"
-import * as Slice from "./internal/Slice.js"
 import { Remembered } from "./internal/Remembered.js"
 import type * as Snapshot from "./Snapshot.js"
 import * as Encoding from "./snapshot/Encoding.js"
@@ -208,7 +208,7 @@ class Pass {
     if (this.good.has(resource.fingerprint)) return undefined
     if (large === undefined) return this.take(rules.attempt(type, resource.value, options), inspected, loop)
     const work = rules.attemptInSteps(type, content, options, large)
-    return Effect.flatMap(Slice.steps(loop, work), (result) => this.take(result, inspected, loop) ?? Effect.void)
+    return Effect.flatMap(Slices.steps(loop, work), (result) => this.take(result, inspected, loop) ?? Effect.void)
   }
 
   private after(

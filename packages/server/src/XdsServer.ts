@@ -3,12 +3,13 @@
  *
  * @since 0.1.0
  */
-import type { Slices } from "@effect-xds/core/server/InterestIndex"
+import type * as InterestIndex from "@effect-xds/core/server/InterestIndex"
 import type * as Steps from "@effect-xds/core/Steps"
 import * as Redaction from "@effect-xds/proto/Redaction"
 import * as ByteBudget from "@effect-xds/transport-node/ByteBudget"
 import * as BadOption from "@effect-xds/transport/BadOption"
 import * as EventLoop from "@effect-xds/transport/EventLoop"
+import * as Slices from "@effect-xds/transport/Slices"
 import * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import * as Status from "@effect-xds/transport/Status"
 import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
@@ -32,11 +33,11 @@ import * as Bodies from "./internal/Bodies.js"
 import * as GroupNames from "./internal/GroupNames.js"
 import * as MissingResources from "./internal/MissingResources.js"
 import * as Settings from "./internal/Settings.js"
-import * as Slice from "./internal/Slice.js"
 import * as StreamSpan from "./internal/StreamSpan.js"
 import * as LogThrottle from "@effect-xds/transport-node/LogThrottle"
 import * as TimerTable from "@effect-xds/transport-node/TimerTable"
 import * as Subscribers from "./internal/Subscribers.js"
+import * as Worker from "./internal/Worker.js"
 import type { ServerEvent } from "./ServerEvent.js"
 import * as GroupSource from "./GroupSource.js"
 import * as XdsServerMetrics from "./XdsServerMetrics.js"
@@ -172,7 +173,7 @@ export const make = <R = never>(
     })
 
     // One clock reading for all work of a slice.
-    const worker = Slice.worker(loop, now, (work: Work, at) => {
+    const worker = Worker.make(loop, now, (work: Work, at) => {
       work.queued = false
       work.run(at)
     })
@@ -199,7 +200,7 @@ export const make = <R = never>(
     })
 
     /** Called when a stream left a group; `slices` remove its subscriptions. */
-    const left = (group: Group, slices: Slices | undefined): void => {
+    const left = (group: Group, slices: InterestIndex.Slices | undefined): void => {
       if (group.fanOut.size === 0) {
         // The group's last state is dropped, too.
         groups.delete(group.name)
@@ -224,11 +225,11 @@ export const make = <R = never>(
             log,
             publish: subscribers.publish,
             later,
-            some: (work) => Slice.some(loop, work),
+            some: (work) => Slices.some(loop, work),
             group: (name) => groups.get(name)
           })
     const environment: Environment<Connection> = {
-      some: (work) => Slice.some(loop, work),
+      some: (work) => Slices.some(loop, work),
       bodies: Bodies.make(),
       settings: Settings.of(options),
       clock,
@@ -332,7 +333,7 @@ export const make = <R = never>(
 
     return {
       address,
-      status: Effect.suspend(() => Slice.steps(loop, statuses(connections))),
+      status: Effect.suspend(() => Slices.steps(loop, statuses(connections))),
       isSubscribed: (group, typeUrl, name) => groups.get(group)?.fanOut.isSubscribed(typeUrl, name) ?? false,
       events: subscribers.stream
     }

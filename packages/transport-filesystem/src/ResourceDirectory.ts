@@ -20,6 +20,8 @@
  */
 import { ofDefect } from "@effect-xds/proto/Redaction"
 import * as BadOption from "@effect-xds/transport/BadOption"
+import * as EventLoop from "@effect-xds/transport/EventLoop"
+import * as Slices from "@effect-xds/transport/Slices"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Runtime from "effect/Runtime"
@@ -36,7 +38,6 @@ import * as FileContent from "./internal/FileContent.js"
 import * as FileLog from "./internal/FileLog.js"
 import * as Latest from "./internal/Latest.js"
 import * as PathLookup from "./internal/PathLookup.js"
-import { inTurns } from "./internal/Pause.js"
 import type { ReadOptions } from "./internal/ReadOptions.js"
 import { least, withDefaults } from "./internal/ReadOptions.js"
 import * as Retry from "./internal/Retry.js"
@@ -451,7 +452,7 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
         const publishable: Array<readonly [string, Resources]> = []
         for (const [group, changed] of Array.from(changes).sort(byName)) {
           const before = groups.get(group) ?? ResourceIndex.empty
-          const [next, told] = yield* Effect.promise(() => inTurns(ResourceIndex.step(before, changed)))
+          const [next, told] = yield* Slices.steps(EventLoop.process, ResourceIndex.step(before, changed))
           groups.set(group, next)
           for (const event of told) events.push(event)
           if (next.isPublished && (!before.isPublished || next.resources !== before.resources)) {
@@ -553,7 +554,7 @@ export const make = (directory: string, options: Options = {}): Effect.Effect<Re
       return Stream.mapEffect(published.changes, ([group, resources]) => {
         const before = told.get(group)
         told.set(group, resources)
-        return Effect.promise(() => inTurns(difference(group, before, resources)))
+        return Slices.steps(EventLoop.process, difference(group, before, resources))
       })
     })
 

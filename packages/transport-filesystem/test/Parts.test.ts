@@ -7,10 +7,10 @@ import { describe, expect, it } from "@effect/vitest"
 import { ClusterSchema } from "@effect-xds/proto/envoy/config/cluster/v3/cluster"
 import { DiscoveryResponseSchema } from "@effect-xds/proto/envoy/service/discovery/v3/discovery"
 import { TypeRegistry } from "@effect-xds/proto"
+import { EventLoop } from "@effect-xds/transport"
 import { ResourceFile } from "@effect-xds/transport-filesystem"
 import { Effect, Either } from "effect"
 import { afterEach, vi } from "vitest"
-import { Pause } from "../src/internal/Pause.js"
 
 const typeUrl = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
 
@@ -76,8 +76,9 @@ afterEach(() => {
 
 it.effect.each(Object.entries(formats))("others may run between any two resources of %s", ([file, write]) =>
   Effect.gen(function* () {
-    vi.spyOn(Pause.prototype, "isDue", "get").mockReturnValue(true)
-    const turn = vi.spyOn(Pause.prototype, "turn").mockResolvedValue()
+    let now = 0
+    vi.spyOn(EventLoop.process, "elapsed").mockImplementation(() => (now += 10))
+    const turn = vi.spyOn(EventLoop.process, "later")
     const found = yield* ResourceFile.parseResources({ file, bytes: encode(write(names(200))) })
     expect(found.map(({ name }) => name)).toEqual(names(200))
     expect(turn.mock.calls.length).toBeGreaterThanOrEqual(200)

@@ -2,17 +2,17 @@
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type { Client, GroupReport } from "@effect-xds/server"
-import { Slices, SnapshotStore, XdsServer } from "@effect-xds/server"
+import { SnapshotStore, XdsServer } from "@effect-xds/server"
 import type { Answer } from "@effect-xds/transport-node/HttpListener"
 import * as BadOption from "@effect-xds/transport/BadOption"
 import * as EventLoop from "@effect-xds/transport/EventLoop"
+import * as Slices from "@effect-xds/transport/Slices"
 import * as TransportMetrics from "@effect-xds/transport/TransportMetrics"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 import * as MetricState from "effect/MetricState"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
-import { setImmediate } from "node:timers/promises"
 import * as PrometheusText from "../PrometheusText.js"
 import type { GroupStatus } from "../StatusReport.js"
 import * as StatusReport from "../StatusReport.js"
@@ -52,21 +52,18 @@ export const text = (status: number, body: string): Answer => ({
 /** Pieces are joined up to this many characters: an HTTP chunk per resource would cost more than the resource. */
 const pieceSize = 16_384
 
-/** Milliseconds of work, in which there may be no such piece, before others have their turn. */
-const sliceLength = 2
-
 async function* inPieces(parts: AsyncIterable<string> | Iterable<string>): AsyncGenerator<string> {
   let piece = ""
-  let end = performance.now() + sliceLength
+  // Clients of the control plane must not wait for a large answer. There may be no piece in a slice.
+  const pause = Slices.pauses(EventLoop.process)
   for await (const part of parts) {
     piece += part
     if (piece.length >= pieceSize) {
       yield piece
       piece = ""
-    } else if (performance.now() < end) continue
-    // Clients of the control plane must not wait for a large answer.
-    await setImmediate()
-    end = performance.now() + sliceLength
+    }
+    const wait = pause()
+    if (wait !== undefined) await wait
   }
   if (piece !== "") yield piece
 }

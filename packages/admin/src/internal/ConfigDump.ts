@@ -9,8 +9,9 @@ import * as MessageRedaction from "@effect-xds/proto/MessageRedaction"
 import * as MessageSteps from "@effect-xds/proto/MessageSteps"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
-import { Slices, type SnapshotStore } from "@effect-xds/server"
+import type { SnapshotStore } from "@effect-xds/server"
 import * as EventLoop from "@effect-xds/transport/EventLoop"
+import * as Slices from "@effect-xds/transport/Slices"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Sorting from "./Sorting.js"
@@ -30,20 +31,6 @@ const inSlices = <A extends object>(work: Steps.Steps<A>): Promise<A> =>
 /** Others have their turn. */
 const breathe = (): Promise<void> => Effect.runPromise(Slices.breathe(EventLoop.process))
 
-/** Milliseconds of work in a turn. */
-const length = 2
-
-const pauses = (): MessageRedaction.Pause => {
-  const { elapsed } = EventLoop.process
-  let end = elapsed() + length
-  return () =>
-    elapsed() < end
-      ? undefined
-      : breathe().then(() => {
-          end = elapsed() + length
-        })
-}
-
 /** Canonical proto3 JSON; or the reason why a resource has none. */
 const contentOf = async ({ typeUrl, value }: Resource.Resource): Promise<unknown> => {
   try {
@@ -51,7 +38,7 @@ const contentOf = async ({ typeUrl, value }: Resource.Resource): Promise<unknown
     if (schema === undefined) throw new Error(`the type ${typeUrl} is not known`)
     const { message } = await inSlices(MessageSteps.decode(schema, value))
     const isLarge = value.byteLength >= MessageSteps.least
-    await MessageRedaction.redact(schema, message, isLarge ? pauses() : undefined)
+    await MessageRedaction.redact(schema, message, isLarge ? Slices.pauses(EventLoop.process) : undefined)
     const registry = await TypeRegistry.forMessage(schema, message)
     if (isLarge) await breathe()
     const json = toJson(schema, message, { registry })

@@ -11,6 +11,7 @@ import * as MessageRedaction from "@effect-xds/proto/MessageRedaction"
 import * as Redaction from "@effect-xds/proto/Redaction"
 import * as SensitiveFields from "@effect-xds/proto/SensitiveFields"
 import type * as EventLoop from "@effect-xds/transport/EventLoop"
+import * as Slices from "@effect-xds/transport/Slices"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
 
 /** `ClientResourceStatus` has no value for a timeout or an error that the server sent. */
@@ -69,9 +70,6 @@ const configOf = async (resource: ResourceStatus): Promise<ClientConfig_GenericX
   })
 }
 
-/** Milliseconds of work in one turn. */
-const length = 4
-
 /** Sensitive values are redacted: a reader of CSDS may not be allowed to see keys. A long list takes several turns of the event loop. */
 export const make = async (
   node: Node,
@@ -80,12 +78,11 @@ export const make = async (
   loop: EventLoop.Service
 ): Promise<ClientConfig> => {
   const genericXdsConfigs: Array<ClientConfig_GenericXdsConfig> = []
-  let end = loop.elapsed() + length
+  const pause = Slices.pauses(loop)
   for (const resource of resources) {
     genericXdsConfigs.push(await configOf(resource))
-    if (loop.elapsed() < end) continue
-    await new Promise<void>((resolve) => void loop.later(resolve))
-    end = loop.elapsed() + length
+    const wait = pause()
+    if (wait !== undefined) await wait
   }
   return create(ClientConfigSchema, { node, clientScope: scope, genericXdsConfigs })
 }

@@ -13,6 +13,7 @@ import type { ErrorDetail, Protocol } from "@effect-xds/core/wire/Request"
 import * as Reason from "@effect-xds/proto/Reason"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import type * as ClientTransport from "@effect-xds/transport/ClientTransport"
+import * as Slices from "@effect-xds/transport/Slices"
 import * as Status from "@effect-xds/transport/Status"
 import * as Cause from "effect/Cause"
 import * as Either from "effect/Either"
@@ -56,9 +57,6 @@ const maxQuoted = 2_000
 
 /** Milliseconds from a change until resources are counted for the metric. */
 const countDelay = 5_000
-
-/** Milliseconds of work on a response in one turn. */
-const slice = 4
 
 /** Most watchers that are woken in one turn, and inputs that are stepped: the application works then, too. */
 const atOnce = 64
@@ -237,22 +235,15 @@ export class Driver {
 
   private goOn(): void {
     let left = atOnce
-    let isOver: (() => boolean) | undefined
+    let slice: Slices.Slice | undefined
     for (let input = this.inputs.shift(); input !== undefined; input = this.inputs.shift()) {
       if (!this.take(input)) return
       if (this.inputs.length === 0) continue
-      isOver ??= this.slice()
-      if (--left === 0 || isOver()) return this.goOnLater(() => true)
+      slice ??= Slices.begin(this.environment.loop)
+      if (--left === 0 || slice.isOver()) return this.goOnLater(() => true)
     }
     this.stepping = false
     this.setAlarm()
-  }
-
-  /** Whether a slice is over that begins now. */
-  private slice(): () => boolean {
-    const { elapsed } = this.environment.loop
-    const until = elapsed() + slice
-    return () => elapsed() >= until
   }
 
   /** Works in a later turn; if the work is done then, the next inputs follow. */
@@ -289,11 +280,9 @@ export class Driver {
   }
 
   /** Works for a while, and ends the work if all is done; `false`: the rest is done in later turns, which then go on. */
-  private inSlices<A>(work: Steps.Steps<A>, end: (result: A) => boolean): boolean {
-    const isOver = this.slice()
-    let next = work.next()
-    while (next.done !== true && !isOver()) next = work.next()
-    if (next.done === true) return end(next.value)
+  private inSlices<A extends object>(work: Steps.Steps<A>, end: (result: A) => boolean): boolean {
+    const done = Slices.some(this.environment.loop, work)
+    if (done !== undefined) return end(done)
     this.goOnLater(() => this.inSlices(work, end))
     return false
   }
@@ -309,9 +298,11 @@ export class Driver {
   }
 
   /** Handles many outputs. Watchers are woken after all of them: one may be told of thousands of resources. */
-  private *handling(outputs: ReadonlyArray<FlowControl.Output>): Steps.Steps<void> {
-    this.waking = new Set()
+  private *handling(outputs: ReadonlyArray<FlowControl.Output>): Steps.Steps<object> {
+    const waking = new Set<{ readonly wake: () => void }>()
+    this.waking = waking
     yield* Steps.each(outputs, (output) => this.attempt(output))
+    return waking
   }
 
   /** Wakes watchers, not many in one turn; `false`: the others follow in later turns, which then go on. */

@@ -13,6 +13,7 @@ import type { RouteTable } from "@effect-xds/routing/RouteTable"
 import * as RouteScopes from "@effect-xds/routing/RouteScope"
 import * as XdsConfig from "@effect-xds/routing/XdsConfig"
 import * as EventLoop from "@effect-xds/transport/EventLoop"
+import * as Slices from "@effect-xds/transport/Slices"
 import type * as Steps from "@effect-xds/core/Steps"
 import * as Effect from "effect/Effect"
 import * as FiberHandle from "effect/FiberHandle"
@@ -25,32 +26,17 @@ import { HostStatistics } from "./HostStatistics.js"
 import type { LookedAfter } from "./LookedAfter.js"
 import * as Looked from "./LookedAfter.js"
 
-/** The result of work, of which little is done in one turn. */
-const inTurns = <A>(loop: EventLoop.Service, work: Steps.Steps<A>): Effect.Effect<A> =>
-  Effect.suspend(() => {
-    const until = loop.elapsed() + slice
-    for (;;) {
-      const next = work.next()
-      if (next.done === true) return Effect.succeed(next.value)
-      if (loop.elapsed() < until) continue
-      const later = Effect.async<void>((resume) => Effect.sync(loop.later(() => resume(Effect.void))))
-      return Effect.zipRight(later, inTurns(loop, work))
-    }
-  })
-
 /** Tells changed scopes, of which many may be in use. */
 const telling = function* (
   scopes: RouteScopes.RouteScopes,
   tell: (known: XdsConfig.Known<RouteScopes.RouteScopes>) => void
-): Steps.Steps<void> {
+): Steps.Steps<RouteScopes.RouteScopes> {
   for (const value of RouteScopes.parts(scopes)) {
     tell({ _tag: "Value", value })
     yield
   }
+  return scopes
 }
-
-/** Milliseconds. */
-const slice = 4
 
 type News = Exclude<XdsConfig.Input, { readonly _tag: "Start" | "Subscribe" | "Unsubscribe" | "Scope" }>
 
@@ -169,12 +155,12 @@ export const make = (
                 return [[event.name, event._tag === "Updated" ? event.value : undefined]]
               })
               if (known !== undefined && changes.length === 0) return
-              const value = yield* inTurns(loop, RouteScopes.changeInSteps(known ?? RouteScopes.none, changes))
+              const value = yield* Slices.steps(loop, RouteScopes.changeInSteps(known ?? RouteScopes.none, changes))
               const isFirst = known === undefined
               known = value
               // What calls need that wait for all of them; later, calls go on between the parts.
               if (isFirst) return tell({ _tag: "Value", value })
-              yield* inTurns(loop, telling(value, tell))
+              yield* Slices.steps(loop, telling(value, tell))
             })
           ),
           Effect.catchAll(({ message }) => Effect.sync(() => tell({ _tag: "Failed", message })))

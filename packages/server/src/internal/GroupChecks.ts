@@ -13,6 +13,7 @@ import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import * as Steps from "@effect-xds/core/Steps"
 import * as Redaction from "@effect-xds/proto/Redaction"
 import type * as EventLoop from "@effect-xds/transport/EventLoop"
+import * as Slices from "@effect-xds/transport/Slices"
 import type { GroupFault } from "@effect-xds/validate/GroupFault"
 import type * as GroupFaults from "@effect-xds/validate/GroupFault"
 import type * as GroupIndex from "@effect-xds/validate/GroupIndex"
@@ -25,7 +26,7 @@ import type { Broken, BrokenRule, GroupReport } from "../GroupReport.js"
 import { BrokenRules } from "../StoreError.js"
 import type * as Validator from "../Validator.js"
 import * as XdsServerMetrics from "../XdsServerMetrics.js"
-import * as Slice from "./Slice.js"
+import * as UnhurriedLoop from "./UnhurriedLoop.js"
 
 interface Options extends Pick<Validator.Options, "off" | "maxBroken" | "maxIndexed"> {
   readonly mode: Validator.GroupMode
@@ -152,9 +153,9 @@ const toEnd = <A extends object>(
 ): Effect.Effect<A> => {
   const end = (result: A | ReadonlySet<string>): Effect.Effect<A> =>
     isTypes(result)
-      ? Effect.flatMap(loadTypes(result), () => Effect.flatMap(Slice.steps(loop, begin()), end))
+      ? Effect.flatMap(loadTypes(result), () => Effect.flatMap(Slices.steps(loop, begin()), end))
       : Effect.succeed(result)
-  return Effect.flatMap(Slice.steps(loop, begun), end)
+  return Effect.flatMap(Slices.steps(loop, begun), end)
 }
 
 /** Bytes that are read in one step: some tenths of a millisecond. */
@@ -312,7 +313,7 @@ export class GroupChecks {
     ) {
       begun = this.#checking(loaded, group, state, stored)
       try {
-        const found = Slice.some(loop, begun)
+        const found = Slices.some(loop, begun)
         if (found !== undefined && !isTypes(found)) return this.#found(loaded, group, state, stored.own, found)
         if (found !== undefined) begun = undefined
       } catch (cause) {
@@ -321,7 +322,7 @@ export class GroupChecks {
       }
     }
     const isAwaited = () => (this.#turns.get(group)?.users ?? 0) > 1
-    return this.#exclusive(group, this.#check(group, Slice.unhurried(loop, isAwaited), begun)).pipe(
+    return this.#exclusive(group, this.#check(group, UnhurriedLoop.make(loop, isAwaited), begun)).pipe(
       Effect.catchAllCause((cause) =>
         Cause.isInterruptedOnly(cause) ? Effect.void : failed(group, Cause.squash(cause))
       )
@@ -475,10 +476,10 @@ export class GroupChecks {
       const state = known ?? this.#state(modules)
       if (!isSame) Object.assign(state, this.#around(group, next.over))
       else if (known === undefined) yield* toEnd(modules, loop, () => this.#catchingUp(modules, group, state, stored))
-      const change = yield* Slice.steps(loop, differences(state.own, next.own))
+      const change = yield* Slices.steps(loop, differences(state.own, next.own))
       yield* toEnd(modules, loop, () => reading(modules.GroupIndex, state.index, change.put))
       const isWanted = ({ severity }: GroupFault): boolean => mode === "refuse" || severity === "error"
-      const found = yield* Slice.steps(loop, state.index.trying(change, this.#maxBroken, isWanted))
+      const found = yield* Slices.steps(loop, state.index.trying(change, this.#maxBroken, isWanted))
       if (found.faults.length === 0) return
       this.#tell(found.faults, "refused")
       return yield* new BrokenRules({ group, ...this.#told(modules, next.own, found) })

@@ -5,9 +5,9 @@
  */
 import type * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
 import * as EventLoop from "@effect-xds/transport/EventLoop"
+import * as Slices from "@effect-xds/transport/Slices"
 import type * as GroupRules from "@effect-xds/validate/GroupRules"
 import * as Effect from "effect/Effect"
-import * as Slice from "../internal/Slice.js"
 import * as SourceContent from "../internal/SourceContent.js"
 import * as SourceName from "../internal/SourceName.js"
 import * as Slots from "./Slots.js"
@@ -43,7 +43,7 @@ export const check = (self: Slots.Resources): Effect.Effect<ReadonlyArray<Dangli
       const name = SourceName.resolve(entry, typeUrl)
       let value = SourceContent.encodeSmall(entry.source, typeUrl)
       if (value === undefined) {
-        const content = yield* Slice.steps(loop, SourceContent.encodeInSteps(entry.source, typeUrl))
+        const content = yield* Slices.steps(loop, SourceContent.encodeInSteps(entry.source, typeUrl))
         value = "bytes" in content ? content.bytes : content
       }
       if (typeof name === "string" && value instanceof Uint8Array) resources.push({ typeUrl, name, value })

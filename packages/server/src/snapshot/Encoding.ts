@@ -11,13 +11,13 @@ import * as Variants from "@effect-xds/core/resource/Variants"
 import * as MessageSteps from "@effect-xds/proto/MessageSteps"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as EventLoop from "@effect-xds/transport/EventLoop"
+import * as Slices from "@effect-xds/transport/Slices"
 import * as BadOption from "@effect-xds/transport/BadOption"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import { Buffer } from "node:buffer"
 import { hash } from "node:crypto"
-import * as Slice from "../internal/Slice.js"
 import * as SourceContent from "../internal/SourceContent.js"
 import * as SourceName from "../internal/SourceName.js"
 import * as Slots from "./Slots.js"
@@ -127,7 +127,7 @@ class Encoding implements EncodedSnapshot {
     const refuse = ({ detail, reason }: SourceContent.Problem) =>
       fail(reason, SourceName.probable(entry, typeUrl), detail)
     if (encoded !== undefined) return refuse(encoded)
-    return Effect.flatMap(Slice.steps(this.loop, SourceContent.encodeInSteps(source, typeUrl)), (encoded) =>
+    return Effect.flatMap(Slices.steps(this.loop, SourceContent.encodeInSteps(source, typeUrl)), (encoded) =>
       "reason" in encoded
         ? refuse(encoded)
         : (this.take(entry, typeUrl, encoded.bytes, keepBytes, encoded.large) ?? Effect.void)
@@ -252,9 +252,9 @@ export const encodeOn = (
   let next = 0
   const go = (): Effect.Effect<EncodedSnapshot, SnapshotError> => {
     // A change of one resource needs no slice.
-    const slice = entries.length === 1 ? undefined : Slice.slice(loop)
+    const slice = entries.length === 1 ? undefined : Slices.begin(loop)
     for (let entry = entries[next++]; entry !== undefined; entry = entries[next++]) {
-      const wait = encoding.add(entry) ?? (slice?.isOver() === true ? Slice.breathe(loop) : undefined)
+      const wait = encoding.add(entry) ?? (slice?.isOver() === true ? Slices.breathe(loop) : undefined)
       if (wait !== undefined) return Effect.flatMap(wait, go)
     }
     return encoding.end() ?? Exit.succeed(encoding)

@@ -1,6 +1,6 @@
 /** Writes checkpoints and deletes what no history needs, beside the writes. A failure is no harm: the next write tries again. */
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
-import * as Slices from "@effect-xds/server/Slices"
+import * as Slices from "@effect-xds/transport/Slices"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"

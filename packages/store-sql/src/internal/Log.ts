@@ -1,8 +1,8 @@
 /** The rows of the log: reading, writing, and their digests. */
 import type * as Steps from "@effect-xds/core/Steps"
 import { joining } from "@effect-xds/core/wire/Wire"
-import * as Slices from "@effect-xds/server/Slices"
 import type * as EventLoop from "@effect-xds/transport/EventLoop"
+import * as Slices from "@effect-xds/transport/Slices"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 import { Buffer } from "node:buffer"

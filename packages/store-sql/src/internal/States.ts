@@ -1,7 +1,7 @@
 /** Groups from their rows: reading, checking and applying. */
 import * as ResourceGroup from "@effect-xds/core/resource/ResourceGroup"
-import * as Slices from "@effect-xds/server/Slices"
 import type * as EventLoop from "@effect-xds/transport/EventLoop"
+import * as Slices from "@effect-xds/transport/Slices"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"

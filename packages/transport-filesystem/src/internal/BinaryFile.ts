@@ -47,7 +47,8 @@ export const response = async (bytes: Uint8Array, reading: Reading): Promise<Dis
         others.push(field.bytes)
         continue
       }
-      if (reading.pause.isDue) await reading.pause.turn()
+      const wait = reading.pause()
+      if (wait !== undefined) await wait
       const any: Encoded = anyOf(field.bytes, typeUrl) ?? fromBinary(AnySchema, field.bytes)
       typeUrl = any.typeUrl
       const isOpen = reading.addUnread(any)

@@ -108,7 +108,8 @@ const readElements = async (
 ): Promise<void> => {
   for (const [index, value] of list.entries()) {
     if (reading.problems.isFull) return
-    if (reading.pause.isDue) await reading.pause.turn()
+    const wait = reading.pause()
+    if (wait !== undefined) await wait
     const isOpen = readElement({ value, path: [...path, index], offsetOf }, reading)
     if (isOpen !== undefined) await isOpen
   }
@@ -144,7 +145,8 @@ const readParts = async (
   }
   let isEmpty = true
   for (const part of partsOf(format, text)) {
-    if (pause.isDue) await pause.turn()
+    const wait = pause()
+    if (wait !== undefined) await wait
     if (problems.isFull) return
     switch (part?._tag) {
       case undefined:

@@ -1,10 +1,11 @@
 /** The resources and mistakes of a file while it is read. */
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import * as TypeRegistry from "@effect-xds/proto/TypeRegistry"
+import * as EventLoop from "@effect-xds/transport/EventLoop"
+import * as Slices from "@effect-xds/transport/Slices"
 import type { FileResource } from "../FileResource.js"
 import * as FileElement from "./FileElement.js"
 import type { Encoded, MessageEncoder } from "./MessageEncoder.js"
-import { Pause } from "./Pause.js"
 import { problem, Problems } from "./Problems.js"
 import { keyOf } from "./ResourceKey.js"
 import { positionAt } from "./SourceDocument.js"
@@ -12,7 +13,7 @@ import { positionAt } from "./SourceDocument.js"
 /** The resources and mistakes of a file while it is read. */
 export class Reading {
   readonly problems = new Problems()
-  readonly pause = new Pause()
+  readonly pause = Slices.pauses(EventLoop.process)
   /** Created with the first element. */
   encoder: MessageEncoder | undefined
   readonly resources: Array<FileResource> = []

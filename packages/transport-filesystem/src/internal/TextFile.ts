@@ -27,7 +27,8 @@ export const response = async (text: string, reading: Reading): Promise<Discover
   const rest = new ProtobufText.Rest(text)
   const plainReader = new PlainProtobufText.Reader(text, typeNamed)
   for (const field of ProtobufText.fields(text, (begin) => plainReader.resourceAt(begin))) {
-    if (pause.isDue) await pause.turn()
+    const wait = pause()
+    if (wait !== undefined) await wait
     if (problems.isFull) return undefined
     if (field.isResource) {
       const path = ["resources", reading.count]
@@ -58,7 +59,8 @@ export const response = async (text: string, reading: Reading): Promise<Discover
   const message = parsed.right
   for (const any of message.resources.splice(0)) {
     if (problems.isFull) break
-    if (pause.isDue) await pause.turn()
+    const wait = pause()
+    if (wait !== undefined) await wait
     const isOpen = reading.addUnread(any)
     if (isOpen !== undefined) await isOpen
   }

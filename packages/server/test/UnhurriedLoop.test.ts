@@ -1,6 +1,6 @@
 import type * as EventLoop from "@effect-xds/transport/EventLoop"
 import { describe, expect, it } from "@effect/vitest"
-import * as Slice from "../src/internal/Slice.js"
+import * as UnhurriedLoop from "../src/internal/UnhurriedLoop.js"
 
 /** An event loop by hand: `turn` takes that many milliseconds of others. */
 const byHand = () => {
@@ -28,7 +28,7 @@ const byHand = () => {
 const turnsUntilDone = (milliseconds: ReadonlyArray<number>, isAwaited: () => boolean = () => false) => {
   const { loop, turn, waits } = byHand()
   let done = 0
-  Slice.unhurried(loop, isAwaited).later(() => {
+  UnhurriedLoop.make(loop, isAwaited).later(() => {
     done++
   })
   let turns = 0
@@ -63,7 +63,7 @@ describe("★ a client does not wait for warnings: work that nobody waits for", 
 
   it("is taken back in whatever turn it waits", () => {
     const { loop, turn, waits } = byHand()
-    const cancel = Slice.unhurried(loop, () => false).later(() => expect.unreachable())
+    const cancel = UnhurriedLoop.make(loop, () => false).later(() => expect.unreachable())
     turn(5)
     turn(5)
     cancel()
