@@ -7528,7 +7528,7 @@ const server = [
   },
   {
     fault: "large messages: fields are written in the order in which they are declared",
-    file: "packages/proto/src/internal/EncodeSteps.ts",
+    file: "packages/proto/src/internal/Carrier.ts",
     line: "schema.fields.toSorted((one, other) => one.number - other.number)",
     becomes: "schema.fields",
     by: "packages/proto/test/MessageSteps.test.ts"

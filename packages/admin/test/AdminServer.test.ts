@@ -343,10 +343,15 @@ describe("AdminServer", () => {
       yield* store.set("edge", { endpoints: [LargeAssignment.make(10_000)] })
       const dump = ConfigDump.dump(store, { group: undefined, type: undefined, name: undefined })
       let text = ""
+      let longest = 0
       const turns = yield* turnsOf(async () => {
-        for await (const part of dump) text += part
+        for await (const part of dump) {
+          text += part
+          longest = Math.max(longest, part.length)
+        }
       })
       expect(text.split('"portValue":')).toHaveLength(10_001)
+      expect(longest).toBeLessThan(20_000)
       expect(turns).toBeGreaterThan(10)
     })
   )

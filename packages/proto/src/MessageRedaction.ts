@@ -14,8 +14,10 @@ import { sensitive } from "@effect-xds/proto/udpa/annotations/sensitive"
 import { TypedStructSchema as OldTypedStructSchema } from "@effect-xds/proto/udpa/type/v1/typed_struct"
 import { TypedStructSchema } from "@effect-xds/proto/xds/type/v3/typed_struct"
 import * as MessageBytes from "./MessageBytes.js"
+import * as MessageSteps from "./MessageSteps.js"
 import { redacted } from "./Redaction.js"
 import * as TypeRegistry from "./TypeRegistry.js"
+import * as Pause from "./internal/Pause.js"
 import * as TypedStruct from "./internal/TypedStruct.js"
 
 const bytes = new TextEncoder().encode(redacted)
@@ -43,22 +45,25 @@ export const isSensitive = (field: DescField): boolean => {
 const replacement = (scalar: ScalarType): string | Uint8Array | undefined =>
   scalar === ScalarType.STRING ? redacted : scalar === ScalarType.BYTES ? bytes : undefined
 
-/**
- * Asked between two elements of a list or map: a promise to wait for, if others are to have their turn.
- *
- * @since 0.1.0
- */
-export type Pause = () => Promise<void> | undefined
-
-const redactAny = async (message: ReflectMessage, hidden: boolean, depth: number, pause: Pause): Promise<void> => {
+const redactAny = async (
+  message: ReflectMessage,
+  hidden: boolean,
+  depth: number,
+  pause: Pause.Pause
+): Promise<void> => {
   if (!isMessage(message.message, AnySchema)) return
   const { typeUrl, value } = message.message
   const schema = await TypeRegistry.load(typeUrl)
   // What is inside cannot be looked at, so nobody else may either.
   if (schema === undefined) throw new Error(`the type ${typeUrl} is not known`)
-  const inner = MessageBytes.decode(schema, value)
+  const isLarge = value.byteLength >= MessageSteps.least
+  const inner = isLarge
+    ? (await Pause.between(MessageSteps.decode(schema, value), pause)).message
+    : MessageBytes.decode(schema, value)
   await redactFields(reflect(schema, inner), hidden, depth + 1, pause)
-  message.message.value = toBinary(schema, inner)
+  message.message.value = isLarge
+    ? (await Pause.between(MessageSteps.encode(schema, inner), pause)).bytes
+    : toBinary(schema, inner)
 }
 
 const redactField = async (
@@ -66,7 +71,7 @@ const redactField = async (
   field: DescField,
   hidden: boolean,
   depth: number,
-  pause: Pause
+  pause: Pause.Pause
 ): Promise<void> => {
   switch (field.fieldKind) {
     case "scalar": {
@@ -118,7 +123,12 @@ const redactField = async (
   }
 }
 
-const redactFields = async (message: ReflectMessage, hidden: boolean, depth: number, pause: Pause): Promise<void> => {
+const redactFields = async (
+  message: ReflectMessage,
+  hidden: boolean,
+  depth: number,
+  pause: Pause.Pause
+): Promise<void> => {
   if (depth > maxDepth) throw new Error(`its messages are nested more than ${maxDepth} levels deep`)
   const self = message.message
   if (isMessage(self, AnySchema)) return redactAny(message, hidden, depth, pause)
@@ -136,7 +146,8 @@ const redactFields = async (message: ReflectMessage, hidden: boolean, depth: num
 /**
  * Changes the message, which is to be nobody else's. Rejects if something in it cannot be looked into.
  *
+ * @param pause asked between two elements of a list or map: a promise to wait for, if others are to have their turn
  * @since 0.1.0
  */
-export const redact = (schema: DescMessage, message: Message, pause: Pause = () => undefined): Promise<void> =>
+export const redact = (schema: DescMessage, message: Message, pause: Pause.Pause = Pause.none): Promise<void> =>
   redactFields(reflect(schema, message), false, 0, pause)

@@ -19,7 +19,9 @@ import {
   file_google_protobuf_wrappers
 } from "@bufbuild/protobuf/wkt"
 import type { GeneratedTypes } from "./internal/GeneratedFiles.js"
+import * as Pause from "./internal/Pause.js"
 import * as MessageBytes from "./MessageBytes.js"
+import * as MessageSteps from "./MessageSteps.js"
 import * as GeneratedFiles from "./internal/GeneratedFiles.js"
 
 export type { GeneratedTypes } from "./internal/GeneratedFiles.js"
@@ -128,20 +130,33 @@ export const loadFile = async (name: string): Promise<DescFile | undefined> => {
  *   toJson(ListenerSchema, listener, { registry: await TypeRegistry.forMessage(ListenerSchema, listener) })
  *
  * @param own further types, which are asked first
+ * @param pause asked between two of its messages: a promise to wait for, if others are to have their turn
  * @since 0.1.0
  */
-export const forMessage = async (schema: DescMessage, message: Message, own?: Registry): Promise<Registry> => {
+export const forMessage = async (
+  schema: DescMessage,
+  message: Message,
+  own?: Registry,
+  pause: Pause.Pause = Pause.none
+): Promise<Registry> => {
   // A list instead of recursion: an Any may nest as deep as its sender likes.
-  const pending: Array<ReflectMessage> = [reflect(schema, message)]
-  for (let current = pending.pop(); current !== undefined; current = pending.pop()) {
-    if (isMessage(current.message, AnySchema)) {
-      const { typeUrl } = current.message
-      const inner = own?.getMessage(typeName(typeUrl)) ?? (await load(typeUrl))
-      const parsed = inner === undefined ? undefined : parse(inner, current.message.value)
-      if (parsed !== undefined) pending.push(parsed)
-    } else {
-      pushChildren(current, pending)
+  const pending: Array<Iterator<ReflectMessage, void>> = [beginning(reflect(schema, message))]
+  for (let last = pending.at(-1); last !== undefined; last = pending.at(-1)) {
+    const { done, value } = last.next()
+    if (done === true) {
+      pending.pop()
+      continue
     }
+    const wait = pause()
+    if (wait !== undefined) await wait
+    if (!isMessage(value.message, AnySchema)) {
+      pending.push(within(value))
+      continue
+    }
+    const { typeUrl } = value.message
+    const inner = own?.getMessage(typeName(typeUrl)) ?? (await load(typeUrl))
+    const parsed = inner === undefined ? undefined : await parse(inner, value.message.value, pause)
+    if (parsed !== undefined) pending.push(within(parsed))
   }
   return beside(own)
 }
@@ -165,23 +180,37 @@ const beside = (own: Registry | undefined): Registry => {
   }
 }
 
-const parse = (schema: DescMessage, bytes: Uint8Array): ReflectMessage | undefined => {
+const parse = async (
+  schema: DescMessage,
+  bytes: Uint8Array,
+  pause: Pause.Pause
+): Promise<ReflectMessage | undefined> => {
   try {
-    return reflect(schema, MessageBytes.decode(schema, bytes))
+    if (bytes.byteLength < MessageSteps.least) return reflect(schema, MessageBytes.decode(schema, bytes))
+    return reflect(schema, (await Pause.between(MessageSteps.decode(schema, bytes), pause)).message)
   } catch {
     return undefined
   }
 }
 
-const pushChildren = (message: ReflectMessage, pending: Array<ReflectMessage>): void => {
+/** Whether no `Any` is in messages of a type, as in a Struct. */
+const isWithout = ({ typeName }: DescMessage): boolean =>
+  typeName.startsWith("google.protobuf.") && typeName !== AnySchema.typeName
+
+const beginning = function* (message: ReflectMessage): Generator<ReflectMessage, void> {
+  yield message
+}
+
+/** The messages in the fields of a message. */
+const within = function* (message: ReflectMessage): Generator<ReflectMessage, void> {
   for (const field of message.fields) {
-    if (!message.isSet(field)) continue
+    if (field.message === undefined || isWithout(field.message) || !message.isSet(field)) continue
     if (field.fieldKind === "message") {
-      pending.push(message.get(field))
-    } else if (field.fieldKind === "list" && field.listKind === "message") {
-      for (const item of message.get(field)) if (isReflectMessage(item)) pending.push(item)
-    } else if (field.fieldKind === "map" && field.mapKind === "message") {
-      for (const item of message.get(field).values()) if (isReflectMessage(item)) pending.push(item)
+      yield message.get(field)
+    } else if (field.fieldKind === "list") {
+      for (const item of message.get(field)) if (isReflectMessage(item)) yield item
+    } else {
+      for (const item of message.get(field).values()) if (isReflectMessage(item)) yield item
     }
   }
 }

@@ -131,6 +131,16 @@ export const next = (slices: Pick<TimeSlices, "later">): Promise<void> =>
   new Promise((resolve) => slices.later(resolve, true))
 
 /**
+ * For work that waits for promises. Asked between two parts of it: a promise to wait for if the turn is over.
+ *
+ * @since 0.1.0
+ */
+export const pauses =
+  (slices: Pick<TimeSlices, "isOver" | "later">): (() => Promise<void> | undefined) =>
+  () =>
+    slices.isOver() ? next(slices) : undefined
+
+/**
  * {@link inSlices} as a promise. Rejects with what a part throws.
  *
  * @since 0.1.0

@@ -1,10 +1,12 @@
 /** The resources of a store's groups as JSON, produced while it is read. */
+import type { DescMessage } from "@bufbuild/protobuf"
 import { toJson } from "@bufbuild/protobuf"
 import type { Resource } from "@effect-xds/core"
 import * as DynamicParameters from "@effect-xds/core/protocol/DynamicParameters"
 import * as ResourceSet from "@effect-xds/core/resource/ResourceSet"
 import type * as Steps from "@effect-xds/core/Steps"
 import * as Reason from "@effect-xds/proto/Reason"
+import * as MessageJson from "@effect-xds/proto/MessageJson"
 import * as MessageRedaction from "@effect-xds/proto/MessageRedaction"
 import * as MessageSteps from "@effect-xds/proto/MessageSteps"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
@@ -28,44 +30,61 @@ export interface Filter {
 const inSlices = <A extends object>(work: Steps.Steps<A>): Promise<A> =>
   Effect.runPromise(Slices.steps(EventLoop.process, work))
 
-/** Others have their turn. */
-const breathe = (): Promise<void> => Effect.runPromise(Slices.breathe(EventLoop.process))
+/** What is no object in JSON, or may be none. */
+const isPlain = ({ typeName }: DescMessage): boolean => typeName.startsWith("google.protobuf.")
 
-/** Canonical proto3 JSON; or the reason why a resource has none. */
-const contentOf = async ({ typeUrl, value }: Resource.Resource): Promise<unknown> => {
+/** Canonical proto3 JSON in parts; or the reason why a resource has none. */
+const contentOf = async ({ typeUrl, value }: Resource.Resource): Promise<ReadonlyArray<string>> => {
   try {
     const schema = await TypeRegistry.load(typeUrl)
     if (schema === undefined) throw new Error(`the type ${typeUrl} is not known`)
     const { message } = await inSlices(MessageSteps.decode(schema, value))
-    const isLarge = value.byteLength >= MessageSteps.least
-    await MessageRedaction.redact(schema, message, isLarge ? Slices.pauses(EventLoop.process) : undefined)
-    const registry = await TypeRegistry.forMessage(schema, message)
-    if (isLarge) await breathe()
-    const json = toJson(schema, message, { registry })
-    // What writes the text has a turn of its own.
-    if (isLarge) await breathe()
-    return { "@type": typeUrl, ...Object(json) }
+    const pause = value.byteLength < MessageSteps.least ? undefined : Slices.pauses(EventLoop.process)
+    await MessageRedaction.redact(schema, message, pause)
+    const registry = await TypeRegistry.forMessage(schema, message, undefined, pause)
+    if (pause === undefined || isPlain(schema)) {
+      return [JSON.stringify({ "@type": typeUrl, ...Object(toJson(schema, message, { registry })) })]
+    }
+    const parts: Array<string> = []
+    for (const part of MessageJson.text(schema, message, registry, `"@type":${JSON.stringify(typeUrl)}`)) {
+      if (part !== undefined) parts.push(part)
+      const wait = pause()
+      if (wait !== undefined) await wait
+    }
+    return parts
   } catch (cause) {
-    return { "@type": typeUrl, error: `cannot be shown: ${Reason.of(cause)}`, bytes: value.byteLength }
+    return [
+      JSON.stringify({ "@type": typeUrl, error: `cannot be shown: ${Reason.of(cause)}`, bytes: value.byteLength })
+    ]
   }
 }
 
-const partsOf = async (resource: Resource.Resource): Promise<object> => ({
-  version: resource.version,
-  ...(resource.aliases.length > 0 && { aliases: resource.aliases }),
-  ...(resource.ttl !== undefined && { ttl_ms: resource.ttl }),
-  resource: await contentOf(resource)
-})
+/** An object in JSON to which a member is added. */
+const opened = (members: object): string => `${JSON.stringify(members).slice(0, -1)},`
 
-const entryOf = async (resource: Resource.Resource): Promise<string> => {
-  const { error, name, variants } = resource
-  if (error !== undefined) return JSON.stringify({ name, error })
-  if (variants === undefined) return JSON.stringify({ name, ...(await partsOf(resource)) })
-  const all: Array<object> = []
-  for (const { constraints, plain } of variants) {
-    all.push({ constraints: DynamicParameters.toText(constraints), ...(await partsOf(plain)) })
+const partsOf = async (resource: Resource.Resource, head: object): Promise<ReadonlyArray<string>> => {
+  const members = {
+    ...head,
+    version: resource.version,
+    ...(resource.aliases.length > 0 && { aliases: resource.aliases }),
+    ...(resource.ttl !== undefined && { ttl_ms: resource.ttl })
   }
-  return JSON.stringify({ name, variants: all })
+  return [`${opened(members)}"resource":`, ...(await contentOf(resource)), "}"]
+}
+
+const entryOf = async (resource: Resource.Resource): Promise<ReadonlyArray<string>> => {
+  const { error, name, variants } = resource
+  if (error !== undefined) return [JSON.stringify({ name, error })]
+  if (variants === undefined) return partsOf(resource, { name })
+  const parts = [`${opened({ name })}"variants":[`]
+  let comma = ""
+  for (const { constraints, plain } of variants) {
+    parts.push(comma)
+    for (const part of await partsOf(plain, { constraints: DynamicParameters.toText(constraints) })) parts.push(part)
+    comma = ","
+  }
+  parts.push("]}")
+  return parts
 }
 
 const orderOf = (typeUrl: string): number => ResourceType.byTypeUrl(typeUrl)?.order ?? Number.POSITIVE_INFINITY
@@ -75,6 +94,9 @@ const byName: Sorting.Order<Resource.Resource> = (one, other) => Sorting.byText(
 const sorting = function* (set: ResourceSet.ResourceSet) {
   return yield* Sorting.sorted(yield* ResourceSet.listing(set), byName)
 }
+
+/** A large resource is given in parts of this many characters. */
+const partSize = 8_192
 
 /**
  * The JSON in pieces, one resource at a time, so that a store of any size needs the memory of one resource. Each group
@@ -104,7 +126,14 @@ export async function* dump(store: SnapshotStore.Service, filter: Filter): Async
       const named = filter.name === undefined ? undefined : ResourceSet.find(set, filter.name)
       const wanted = filter.name === undefined ? await inSlices(sorting(set)) : named === undefined ? [] : [named]
       for (const resource of wanted) {
-        yield `${comma}\n${await entryOf(resource)}`
+        let text = `${comma}\n`
+        for (const part of await entryOf(resource)) {
+          text += part
+          if (text.length < partSize) continue
+          yield text
+          text = ""
+        }
+        yield text
         comma = ","
       }
       yield "]}"

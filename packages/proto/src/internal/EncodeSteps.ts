@@ -4,8 +4,9 @@
  */
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf"
 import { create, toBinary } from "@bufbuild/protobuf"
-import { FeatureSet_FieldPresence, StructSchema } from "@bufbuild/protobuf/wkt"
+import { StructSchema } from "@bufbuild/protobuf/wkt"
 import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire"
+import { Carrier, fieldsOf } from "./Carrier.js"
 import type { Steps } from "./InSteps.js"
 import * as JsonFields from "./JsonFields.js"
 import * as MessageWriter from "./MessageWriter.js"
@@ -20,50 +21,11 @@ const manyAtOnce = 1_024
 
 const isMessage = (value: unknown): value is Message => isProperties(value) && "$typeName" in value
 
-/** ★ In the order of their numbers, as they are written. */
-const sorted = new WeakMap<DescMessage, ReadonlyArray<DescField>>()
-
-const fieldsOf = (schema: DescMessage): ReadonlyArray<DescField> => {
-  const known = sorted.get(schema)
-  if (known !== undefined) return known
-  const fields = schema.fields.toSorted((one, other) => one.number - other.number)
-  sorted.set(schema, fields)
-  return fields
-}
-
 const encodeSmall = (schema: DescMessage, message: Message): Uint8Array =>
   MessageWriter.write(schema, message) ?? toBinary(schema, message)
 
-/** Some fields of a message, in a message of its own. */
-class Carrier {
-  readonly #properties: Properties
-  readonly #message: Message
-  #isEmpty = true
-
-  constructor(private readonly schema: DescMessage) {
-    this.#message = create(schema)
-    this.#properties = propertiesOf(this.#message)
-  }
-
-  /** As it is in a message, whatever that is. */
-  take(message: Properties, { localName, oneof, presence }: DescField): void {
-    const key = oneof?.localName ?? localName
-    if (oneof !== undefined) {
-      const set = message[key]
-      if (isProperties(set) && set["case"] !== localName) return
-    } else if (presence !== FeatureSet_FieldPresence.IMPLICIT && !Object.hasOwn(message, key)) return
-    this.put(key, message[key])
-  }
-
-  put(key: string, value: unknown): void {
-    this.#properties[key] = value
-    this.#isEmpty = false
-  }
-
-  bytes(): Uint8Array {
-    return this.#isEmpty ? new Uint8Array() : encodeSmall(this.schema, this.#message)
-  }
-}
+const bytesOf = (schema: DescMessage, { message }: Carrier): Uint8Array =>
+  message === undefined ? new Uint8Array() : encodeSmall(schema, message)
 
 class Encoding {
   readonly #structs: StructSteps
@@ -84,7 +46,7 @@ class Encoding {
         some.take(properties, field)
         continue
       }
-      writer.raw(some.bytes())
+      writer.raw(bytesOf(schema, some))
       yield
       some = new Carrier(schema)
       for (;;) {
@@ -94,11 +56,11 @@ class Encoding {
         yield
       }
     }
-    writer.raw(some.bytes())
+    writer.raw(bytesOf(schema, some))
     for (const each of unknownIn(properties)) {
       const carrier = new Carrier(schema)
       carrier.put("$unknown", each)
-      writer.raw(carrier.bytes())
+      writer.raw(bytesOf(schema, carrier))
       yield
     }
     return writer.finish()
@@ -213,7 +175,7 @@ type Parts<A = void> = Generator<Uint8Array | undefined, A>
 const partOf = (schema: DescMessage, { localName }: DescField, value: unknown): Uint8Array => {
   const carrier = new Carrier(schema)
   carrier.put(localName, value)
-  return carrier.bytes()
+  return bytesOf(schema, carrier)
 }
 
 const listParts = function* (

@@ -131,7 +131,8 @@ const toMessage = async (
   const json = context.values.get(jsonKey)
   if (json === undefined) return preEncoded(schema, bytes)
   try {
-    return json.put(Buffer.concat(await TimeSlices.gather(shared.slices, MessageJson.parts(schema, resources, bytes))))
+    const pause = TimeSlices.pauses(shared.slices)
+    return json.put(Buffer.concat(await MessageJson.encode(schema, resources, bytes, { pause })))
   } catch (cause) {
     throw ConnectError.from(cause, Code.Internal)
   }

@@ -79,7 +79,7 @@ export class DiscoveryResponse {
   }
 }
 
-/** Writes each resource by itself, in time slices: there may be ten thousand. */
+/** Writes each resource by itself, in time slices: there may be ten thousand, or ten thousand endpoints in one. */
 const toJson = async (
   message: Uint8Array,
   slices: TimeSlices.TimeSlices,
@@ -87,9 +87,8 @@ const toJson = async (
 ): Promise<Uint8Array> => {
   await TimeSlices.next(slices)
   const { DiscoveryResponseSchema } = await import("@effect-xds/proto/envoy/service/discovery/v3/discovery")
-  return Buffer.concat(
-    await TimeSlices.gather(slices, MessageJson.parts(DiscoveryResponseSchema, field.resources, message, registry))
-  )
+  const options = { own: registry, pause: TimeSlices.pauses(slices) }
+  return Buffer.concat(await MessageJson.encode(DiscoveryResponseSchema, field.resources, message, options))
 }
 
 /** The server's nonce in a response, by which it recognises the ACK. */
