@@ -115,6 +115,29 @@ const scripts: ReadonlyArray<{
       ask(RDS, "r/b.org", "r/a.com", "r/a", "-*"),
       ask(RDS, "*", "r/a")
     ]
+  },
+  {
+    // The answer of a removed name had a response of its own within the turn; another name was answered with it.
+    title: "a name is removed and asked for again, among more names than fit: other types have their turns in between",
+    options: { protocol: "Incremental", typeUrl: undefined, namesPerStep: 1, namesPerResponse: 1 },
+    script: [
+      ask(VHDS, "a", "e", "-c"),
+      ask(RDS, "-a"),
+      change([spec(VHDS, "c"), spec(VHDS, "e"), spec(VHDS, "b"), spec(LDS, "b")]),
+      change(
+        [spec(LDS, "a"), spec(RDS, "a"), spec(VHDS, "b", { content: 2 })],
+        [
+          { typeUrl: VHDS, name: "e" },
+          { typeUrl: VHDS, name: "a" }
+        ]
+      ),
+      ask(LDS, "a"),
+      credit(false),
+      change([spec(EDS, "b"), spec(VHDS, "a"), spec(RDS, "b"), spec(VHDS, "c", { content: 2 })]),
+      ask(EDS, "-b"),
+      ask(VHDS, "e", "a", "c", "-*"),
+      { _tag: "Wait", milliseconds: 5_000 }
+    ]
   }
 ]
 

@@ -206,8 +206,9 @@ const take = function* (self: Draft, selection: Selection, now: number): Steps.S
     answer === undefined || departed.length === 0
       ? answer
       : yield* ResponseParts.removing(answer, departed, departedPerAnswered * namesPerResponse, maxResponseBytes)
-  // A turn that needs two responses sends the second one before types that refer to it; but not a third.
-  const isHalf = next.requested.size > 0 && !self.round.turned.includes(subscription.typeUrl)
+  // A turn that needs two responses sends the second one before types that refer to it; but not a third. Where other names wait as
+  // well, the second one may be theirs.
+  const isHalf = next.requested.size > 0 && rest.size === 0 && !self.round.turned.includes(subscription.typeUrl)
   if (part !== returning) {
     next.requested = RequestedNames.joined(RequestedNames.joined(rest, deferred), next.requested)
     // For the remaining names it is still open whether the client holds their resources.
