@@ -3,10 +3,12 @@ import * as TestCertificates from "@effect-xds/testing/Certificates"
 import { ConnectServer } from "@effect-xds/transport-connect"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Logger, Metric, TestClock } from "effect"
+import * as EventLoop from "@effect-xds/transport/EventLoop"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Tls from "node:tls"
+import { vi } from "vitest"
 import { serve } from "./RecordingServer.js"
 
 const day = 86_400_000
@@ -71,6 +73,35 @@ describe("certificates", () => {
         })
       )
       expect((yield* Metric.value(left)).value).toBeLessThan(0)
+    })
+  )
+
+  it.scoped("are read again only when their text changed, and others run meanwhile", () =>
+    Effect.gen(function* () {
+      const [one, other] = [yield* validFor(10), yield* validFor(20)]
+      yield* TestClock.setTime(start)
+      const reads = vi.spyOn(String.prototype, "matchAll")
+      let now = 0
+      vi.spyOn(EventLoop.process, "elapsed").mockImplementation(() => now++)
+      const turns = vi.spyOn(EventLoop.process, "later")
+      const left = Certificates.daysLeft.pipe(Metric.tagged("use", "ca"), Metric.tagged("file", "ca.pem"))
+      const is = (days: number) => Effect.repeat(Metric.value(left), { until: ({ value }) => value === days })
+      let pem = Array.from({ length: 100 }, () => one.cert).join("")
+      yield* Certificates.watch(() => [
+        { use: "ca", file: "ca.pem", pem },
+        { use: "cert", file: undefined, pem: other.cert },
+        { use: "cert", file: undefined, pem: "none" }
+      ])
+      yield* is(10)
+      expect(turns.mock.calls.length).toBeGreaterThan(20)
+      reads.mockClear()
+      yield* TestClock.adjust("15 minutes")
+      expect((yield* Metric.value(left)).value).toBe(9.98)
+      expect(reads.mock.contexts.filter((text) => String(text) === pem)).toEqual([])
+      pem = other.cert
+      yield* TestClock.adjust("1 minute")
+      yield* is(19.98)
+      vi.restoreAllMocks()
     })
   )
 
