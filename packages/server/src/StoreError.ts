@@ -173,9 +173,12 @@ export class StoreUnavailable extends Data.TaggedError("StoreUnavailable")<{
   readonly group: string
   /** What failed, and what to do. */
   readonly detail: string
+  /** Whether the change may have taken place; absent: it did not. */
+  readonly isUnknown?: boolean | undefined
 }> {
   override get message(): string {
-    return `${quote(this.group)} was not changed: the store is not available: ${this.detail}`
+    const what = this.isUnknown === true ? "may have been changed or not" : "was not changed"
+    return `${quote(this.group)} ${what}: the store is not available: ${this.detail}`
   }
 }
 

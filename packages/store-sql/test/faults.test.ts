@@ -361,6 +361,42 @@ describe("a database that fails in the middle", () => {
     }).pipe(Effect.provide(Logger.add(Logger.make(({ message }) => void lines.push(String(message))))))
   })
 
+  live("a disk that is full at COMMIT, and can be read: the error says that nothing was changed, and no more", () =>
+    Effect.gen(function* () {
+      const { open, plan } = yield* faulty
+      const store = yield* opened(open, { writeTimeout: "100 millis" })
+      yield* store.set("g", clusters("a"))
+      let isFull = false
+      plan.fault = (sql) => {
+        // What had nothing to write can be committed.
+        if (sql.startsWith("INSERT")) isFull = true
+        if (!sql.startsWith("COMMIT") || !isFull) return undefined
+        isFull = false
+        return { code: "SQLITE_FULL", when: "before" }
+      }
+      const error = yield* failing(store.update("g", { upsert: clusters("b") }))
+      expect(error.message).toMatch(/^group "g" was not changed: .*make room on the disk$/)
+    })
+  )
+
+  live("an answer that was lost at the last attempt is asked for", () =>
+    Effect.gen(function* () {
+      const { open, plan } = yield* faulty
+      const store = yield* opened(open)
+      yield* store.set("g", clusters("a"))
+      let isWritten = false
+      plan.fault = (sql) => {
+        if (sql.startsWith("INSERT")) isWritten = true
+        if (!sql.startsWith("COMMIT") || !isWritten) return undefined
+        isWritten = false
+        // A trouble after which it is not tried again.
+        return { code: "SQLITE_CORRUPT", when: "after" }
+      }
+      yield* store.update("g", { upsert: clusters("b") })
+      expect(namesOf(store, "g")).toEqual(["a", "b"])
+    })
+  )
+
   live("an answer that was lost and no way to ask: the error says that it is not known", () =>
     Effect.gen(function* () {
       const { open, plan, sound } = yield* faulty
@@ -374,6 +410,7 @@ describe("a database that fails in the middle", () => {
         return { code: "SQLITE_IOERR", when: "after" }
       }
       const error = yield* failing(store.update("g", { upsert: clusters("b") }))
+      expect(error.message).toMatch(/^group "g" may have been changed or not: /)
       expect(error.message).toContain("(its answer was lost: see the group's history whether the change is there)")
       plan.fault = () => undefined
       yield* until(() => namesOf(store, "g")?.length === 2, "what was written to be applied", store)

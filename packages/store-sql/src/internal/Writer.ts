@@ -256,6 +256,7 @@ export class Writer {
     return Effect.flatMap(Monotonic.now, (now) => {
       const over = taken.filter(({ until }) => (trouble.kind !== "Away" && trouble.kind !== "Busy") || now >= until)
       const fail = (waiting: Waiting): Effect.Effect<void> => {
+        if (!this.queue.includes(waiting)) return Effect.void
         this.remove(waiting)
         SqlStoreMetrics.failed.unsafeUpdate(1, [])
         const doubt = waiting.isUncertain
@@ -263,14 +264,32 @@ export class Writer {
           : ""
         const detail = `${this.database.name}: ${trouble.detail}${doubt}`
         return Effect.asVoid(
-          Deferred.fail(waiting.done, new StoreError.StoreUnavailable({ group: waiting.group, detail }))
+          Deferred.fail(
+            waiting.done,
+            new StoreError.StoreUnavailable({ group: waiting.group, detail, isUnknown: waiting.isUncertain })
+          )
         )
       }
       return Effect.zipRight(
         trouble.kind === "Busy" || trouble.kind === "Refused" ? Effect.void : this.report(trouble),
-        Effect.forEach(over, fail, { discard: true })
+        Effect.zipRight(this.askOf(over), Effect.forEach(over, fail, { discard: true }))
       )
     })
+  }
+
+  /**
+   * Settles what is uncertain, if a file can still be read: a full disk is told at COMMIT, and says nothing about the change. A
+   * server that went away at COMMIT would only be waited for.
+   */
+  private askOf(over: ReadonlyArray<Waiting>): Effect.Effect<void> {
+    const { database, replica } = this
+    const uncertain = over.filter(({ isUncertain }) => isUncertain)
+    if (uncertain.length === 0 || database.dialect !== "sqlite") return Effect.void
+    const body = Effect.gen(this, function* () {
+      yield* replica.catchUp(yield* Log.head(database, true), true)
+      yield* this.afterUncertain(uncertain)
+    })
+    return Effect.ignore(orDefect(Effect.uninterruptible(this.alone(Transaction.run(database, "write", body)))))
   }
 
   private answer(waiting: Waiting, result: Either.Either<HeldGroups.Stored | undefined, Failure>): void {
