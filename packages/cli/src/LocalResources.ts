@@ -3,15 +3,14 @@
  *
  * @since 0.1.0
  */
-import * as Reason from "@effect-xds/proto/Reason"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import { ResourceDirectory, ResourceFile } from "@effect-xds/transport-filesystem"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Logger from "effect/Logger"
 import * as Stream from "effect/Stream"
-import { stat } from "node:fs/promises"
 import { CommandFailure } from "./CommandFailure.js"
+import * as PathOnDisk from "./PathOnDisk.js"
 
 /**
  * The group of files that stand in no subdirectory.
@@ -77,16 +76,7 @@ const ofDirectory = (path: string): Effect.Effect<LocalResources> =>
  * @since 0.1.0
  */
 export const read = (path: string): Effect.Effect<LocalResources, CommandFailure> =>
-  Effect.tryPromise({
-    try: () => stat(path),
-    catch: (cause) => {
-      const isMissing = cause instanceof Error && Reflect.get(cause, "code") === "ENOENT"
-      return new CommandFailure({
-        kind: "failed",
-        message: isMissing ? `there is no file or directory ${path}` : `${path} cannot be read: ${Reason.of(cause)}`
-      })
-    }
-  }).pipe(Effect.flatMap((found) => (found.isDirectory() ? ofDirectory(path) : ofFile(path))))
+  Effect.flatMap(PathOnDisk.look(path), (found) => (found.isDirectory() ? ofDirectory(path) : ofFile(path)))
 
 /**
  * Where a resource stands: `clusters.yaml:3`.

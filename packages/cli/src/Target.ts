@@ -13,6 +13,7 @@ import * as Logger from "effect/Logger"
 import type * as Scope from "effect/Scope"
 import { CommandFailure } from "./CommandFailure.js"
 import * as ErrorLine from "./ErrorLine.js"
+import * as PathOnDisk from "./PathOnDisk.js"
 import type * as ResourceText from "./ResourceText.js"
 
 /**
@@ -51,6 +52,9 @@ export interface Query extends Config {
 
 const kindOf = (address: string): "grpc" | "rest" | "files" =>
   /^https?:\/\//.test(address) ? "rest" : address.startsWith("path:") ? "files" : "grpc"
+
+/** Of an address of files. */
+const pathOf = (address: string): string | undefined => /^path:(?:\/\/(?=\/))?(.+)$/s.exec(address)?.[1]
 
 interface Transport {
   readonly service: ClientTransport.Service
@@ -138,6 +142,9 @@ export const connect = (
 ): Effect.Effect<Connected, CommandFailure, Scope.Scope> =>
   Effect.gen(function* () {
     const kind = kindOf(address)
+    const path = pathOf(address)
+    // Who watches waits for it.
+    if (path !== undefined && !tells) yield* PathOnDisk.look(path)
     const { service, status = Effect.succeed([]) } = yield* Effect.promise(() => transportOf(address, config))
     const rejections: Array<string> = []
     const keep = (line: string): void => {

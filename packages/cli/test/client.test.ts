@@ -120,7 +120,8 @@ describe("get", () => {
       [[...edge, "127.0.0.1:1", "CDS"], 3, "127.0.0.1:1 gives no answer"],
       [[...edge, "http://127.0.0.1:1", "CDS", "a"], 3, "gives no answer"],
       [[...edge, "--tls", grpc, "CDS"], 3, "gives no answer"],
-      [["path:/no/such/directory", "--timeout", "1", "CDS", "a"], 1, 'CDS "a" on path:/no/such/directory'],
+      [["path:/no/such/directory", "CDS", "a"], 3, "there is no file or directory /no/such/directory"],
+      [["path:///no/such/cds.yaml", "CDS"], 3, "there is no file or directory /no/such/cds.yaml"],
       [["127.0.0.1:99999", "CDS"], 2, 'cannot use the xDS server "127.0.0.1:99999"'],
       [["--timeout", "-1", grpc, "CDS"], 2, "--timeout is a number of seconds above 0"]
     ] as const
@@ -188,8 +189,11 @@ describe("get", () => {
     const compared = await run("diff", `path:${directory}`, small())
     expect([compared.code, compared.out]).toEqual([3, ""])
     expect(compared.error.split("\n")).toHaveLength(2)
-    const none = await run("diff", "--timeout", "1", "path:/no/such/directory", small())
-    expect([none.code, none.error]).toEqual([3, "effect-xds: path:/no/such/directory has no file that could be read"])
+    const none = await run("diff", "path:/no/such/directory", small())
+    expect([none.code, none.error]).toEqual([3, "effect-xds: there is no file or directory /no/such/directory"])
+    const empty = directoryOf({})
+    const nothing = await run("diff", "--timeout", "1", `path:${empty}`, small())
+    expect([nothing.code, nothing.error]).toEqual([3, `effect-xds: path:${empty} has no file that could be read`])
   })
 
   it("goes over mTLS", { timeout: limit }, async () => {
