@@ -91,7 +91,7 @@ export default defineConfig(
     }
   },
   {
-    files: ["packages/core/src/**", "packages/routing/src/**", "packages/discovery/src/**"],
+    files: ["packages/core/src/**", "packages/routing/src/**", "packages/discovery/src/**", "packages/re2/src/**"],
     rules: {
       "no-restricted-imports": [
         "error",

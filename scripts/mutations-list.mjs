@@ -1936,7 +1936,7 @@ const server = [
   },
   {
     fault: "a regular expression matches a part",
-    file: "packages/discovery/src/internal/Automaton.ts",
+    file: "packages/re2/src/internal/Automaton.ts",
     line: "if (next === dead) return false",
     becomes: "if (next === dead) return this.#accepts(state.words, state.kind)",
     by: "packages/routing/test/routeTable.vectors.test.ts"
@@ -2126,7 +2126,7 @@ const server = [
   },
   {
     fault: "each search of a replacement counts as one through the whole text",
-    file: "packages/discovery/src/RegularExpression.ts",
+    file: "packages/re2/src/RegularExpression.ts",
     line: "steps += size * (text.length - end)",
     becomes: "steps += size * text.length",
     by: "packages/routing/test/badInput.test.ts"
@@ -9947,7 +9947,7 @@ const server = [
   },
   {
     fault: "replacing all matches of a large pattern takes seconds",
-    file: "packages/discovery/src/RegularExpression.ts",
+    file: "packages/re2/src/RegularExpression.ts",
     line: "steps += size * (text.length - end)",
     becomes: "steps += 3 * (text.length - end)",
     by: "packages/routing/test/badInput.test.ts"
@@ -11699,52 +11699,52 @@ const server = [
   },
   {
     fault: "regular expressions are simulated: one of a thousand instructions takes a third of a second",
-    file: "packages/discovery/src/RegularExpression.ts",
+    file: "packages/re2/src/RegularExpression.ts",
     line: "Automaton.make(programOf()) ?? searchOf()",
     becomes: "searchOf()",
-    by: "packages/discovery/test/regularExpression.test.ts"
+    by: "packages/re2/test/regularExpression.test.ts"
   },
   {
     fault: "an automaton is made for each regular expression before there is a text",
-    file: "packages/discovery/src/RegularExpression.ts",
+    file: "packages/re2/src/RegularExpression.ts",
     line: "let program: Programs.Program | undefined\n",
     becomes: "let program: Programs.Program | undefined = Programs.make(root)\n",
-    by: "packages/discovery/test/regularExpression.test.ts"
+    by: "packages/re2/test/regularExpression.test.ts"
   },
   {
     fault: "the states of a regular expression are kept without a bound",
-    file: "packages/discovery/src/internal/Automaton.ts",
+    file: "packages/re2/src/internal/Automaton.ts",
     line: "if (bytes > this.#bytesLeft) return undefined",
     becomes: "if (bytes < 0) return undefined",
-    by: "packages/discovery/test/regularExpression.test.ts"
+    by: "packages/re2/test/regularExpression.test.ts"
   },
   {
     fault: "the last of 32 positions of a regular expression has no next one",
-    file: "packages/discovery/src/internal/Automaton.ts",
+    file: "packages/re2/src/internal/Automaton.ts",
     line: "carry = bits >>> 31",
     becomes: "carry = 0",
-    by: "packages/discovery/test/regularExpression.test.ts"
+    by: "packages/re2/test/regularExpression.test.ts"
   },
   {
     fault: "a word boundary where states are not kept is looked at as if the text began there",
-    file: "packages/discovery/src/internal/Automaton.ts",
+    file: "packages/re2/src/internal/Automaton.ts",
     line: "before = this.#kindOf(of)",
     becomes: "before = Programs.edge",
-    by: "packages/discovery/test/regularExpression.test.ts"
+    by: "packages/re2/test/regularExpression.test.ts"
   },
   {
     fault: "each character that begins many alternatives anew looks at all of them",
-    file: "packages/discovery/src/internal/Automaton.ts",
+    file: "packages/re2/src/internal/Automaton.ts",
     line: "return seen.size > reached.length ? reached : undefined",
     becomes: "return undefined",
-    by: "packages/discovery/test/regularExpression.test.ts"
+    by: "packages/re2/test/regularExpression.test.ts"
   },
   {
     fault: "without its case a k is not the sign of Kelvin",
-    file: "packages/discovery/src/internal/CharacterSets.ts",
+    file: "packages/re2/src/internal/CharacterSets.ts",
     line: "all.push(at, at)",
     becomes: "if (at < 0x80 || character >= 0x80) all.push(at, at)",
-    by: "packages/discovery/test/regularExpression.test.ts"
+    by: "packages/re2/test/regularExpression.test.ts"
   },
   {
     fault: "the hosts of ORIGINAL_DST have no bound",
@@ -12329,10 +12329,10 @@ const inDatabase = [
   },
   {
     fault: "an empty match at the end of another one is replaced, too",
-    file: "packages/discovery/src/RegularExpression.ts",
+    file: "packages/re2/src/RegularExpression.ts",
     line: "if (behind === last) continue\n",
     becomes: "",
-    by: "packages/discovery/test/regularExpression.test.ts"
+    by: "packages/re2/test/regularExpression.test.ts"
   },
   {
     fault: "ORIGINAL_DST: a host that is lost stays if its checks pass",
@@ -12547,17 +12547,17 @@ const inDatabase = [
   },
   {
     fault: "the ranges of a pattern's classes are not counted",
-    file: "packages/discovery/src/internal/Syntax.ts",
+    file: "packages/re2/src/internal/Syntax.ts",
     line: "if (this.#ranges > maxRanges) throw",
     becomes: "if (this.#ranges > 1e12) throw",
-    by: "packages/discovery/test/regularExpression.test.ts"
+    by: "packages/re2/test/regularExpression.test.ts"
   },
   {
     fault: "the first search of a replacement has no bound",
-    file: "packages/discovery/src/RegularExpression.ts",
+    file: "packages/re2/src/RegularExpression.ts",
     line: "maxSearchSteps = 2_097_152",
     becomes: "maxSearchSteps = 1e12",
-    by: "packages/discovery/test/regularExpression.test.ts"
+    by: "packages/re2/test/regularExpression.test.ts"
   },
   {
     fault: "an expression of any work is compiled",

@@ -5,9 +5,9 @@
  * @since 0.1.0
  */
 import type { StringMatcher as StringMatcherMessage } from "@effect-xds/proto/envoy/type/matcher/v3/string"
+import * as RegularExpression from "@effect-xds/re2/RegularExpression"
 import * as Either from "effect/Either"
 import * as Ascii from "./Ascii.js"
-import * as RegularExpression from "./RegularExpression.js"
 
 /**
  * What a text is compared with. `fold`: ASCII letters are compared without their case, the pattern is in lower case.

@@ -6,7 +6,7 @@
  * @since 0.1.0
  */
 import * as Ascii from "@effect-xds/discovery/Ascii"
-import * as RegularExpression from "@effect-xds/discovery/RegularExpression"
+import * as RegularExpression from "@effect-xds/re2/RegularExpression"
 import * as StringMatchers from "@effect-xds/discovery/StringMatcher"
 import type { HeaderMatcher as HeaderMatcherMessage } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import type { StringMatcher as StringMatcherMessage } from "@effect-xds/proto/envoy/type/matcher/v3/string"

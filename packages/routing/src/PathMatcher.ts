@@ -7,7 +7,7 @@
  * @since 0.1.0
  */
 import * as Ascii from "@effect-xds/discovery/Ascii"
-import * as RegularExpression from "@effect-xds/discovery/RegularExpression"
+import * as RegularExpression from "@effect-xds/re2/RegularExpression"
 import type { RouteMatch } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import * as Either from "effect/Either"
 import type { Collector } from "./RouteError.js"

@@ -1,5 +1,5 @@
 /** Automata of regular expressions: what they take is what the simulation of re2js takes, and how much work it is. */
-import * as RegularExpression from "@effect-xds/discovery/RegularExpression"
+import * as RegularExpression from "@effect-xds/re2/RegularExpression"
 import { describe, expect, it, vi } from "@effect/vitest"
 import * as Either from "effect/Either"
 import * as fc from "fast-check"

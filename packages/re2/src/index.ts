@@ -1,0 +1,1 @@
+export * as RegularExpression from "./RegularExpression.js"
