@@ -46,7 +46,7 @@ module.exports = {
     may("proto"),
     may("proto-v2", "proto"),
     may("re2"),
-    may("validate", "proto"),
+    may("validate", "proto", "re2"),
     may("core", "proto"),
     may("discovery", "core", "proto", "re2"),
     may("discovery-node", "discovery", "routing", "client", "transport", "transport-node", "core", "proto"),

@@ -3653,9 +3653,9 @@ const server = [
   {
     fault: "rules: a pattern has to match the whole text",
     file: "packages/validate/src/internal/TextRules.ts",
-    by: "packages/validate/test/kinds.test.ts",
-    line: "return (value) => compiled.matcher(value).find()",
-    becomes: "return (value) => compiled.matcher(value).matches()"
+    line: "compiled.right.isIn(",
+    becomes: "compiled.right.matches(",
+    by: "packages/validate/test/kinds.test.ts"
   },
   {
     fault: "rules: two NaNs in a list are one",
@@ -4234,10 +4234,10 @@ const server = [
   },
   {
     fault: "`\\\\C` is no expression",
-    file: "packages/validate/src/internal/group/RegularExpressions.ts",
-    by: "packages/validate/test/GroupRules.test.ts",
-    line: 'if (regex.includes("\\\\C")) return',
-    becomes: 'if (regex === "") return'
+    file: "packages/re2/src/internal/Syntax.ts",
+    line: "if (this.alphabet.largest > 0xff) throw",
+    becomes: "if (this.alphabet.largest > 0) throw",
+    by: "packages/validate/test/GroupRules.test.ts"
   },
   {
     fault: "what is nested too deep is entered",
@@ -10776,37 +10776,37 @@ const server = [
   },
   {
     fault: "alternatives of an expression count as instructions",
-    file: "packages/validate/src/internal/group/RegularExpressions.ts",
-    line: "if (op !== characters) return 0",
-    becomes: "if (op !== characters) return op === 1 ? 1 : 0",
+    file: "packages/re2/src/internal/Measure.ts",
+    line: "if (isOther || op === alternativeMatch || !goesOn(op)) size++",
+    becomes: "size++",
     by: "packages/validate/test/GroupRules.test.ts"
   },
   {
     fault: "the text behind a ^ counts as instructions",
-    file: "packages/validate/src/internal/group/RegularExpressions.ts",
-    line: "before += sizeOf(at)",
-    becomes: "before += 0",
+    file: "packages/re2/src/internal/Measure.ts",
+    line: "at > 0 && root.subs[at]?.op === Syntax.literal",
+    becomes: "at < -1",
     by: "packages/validate/test/GroupRules.test.ts"
   },
   {
     fault: "the text behind the begin of a line counts for nothing",
-    file: "packages/validate/src/internal/group/RegularExpressions.ts",
-    line: "at?.op === emptyWidth && (Number(at.arg) & atBegin) !== 0) at",
-    becomes: "at?.op === emptyWidth) at",
+    file: "packages/re2/src/internal/Measure.ts",
+    line: "op === Syntax.assertion && arg === Syntax.beginText",
+    becomes: "op === Syntax.assertion && (arg & 5) !== 0",
     by: "packages/validate/test/GroupRules.test.ts"
   },
   {
     fault: "an expression beside what matches nothing has a size",
-    file: "packages/validate/src/internal/group/RegularExpressions.ts",
-    line: " || all.slice(1).some(isNothing)",
-    becomes: "",
+    file: "packages/re2/src/internal/Measure.ts",
+    line: "isNever = isAny ? isNever && bounds.isNever : isNever || bounds.isNever",
+    becomes: "isNever = isAny && isNever && bounds.isNever",
     by: "packages/validate/test/GroupRules.test.ts"
   },
   {
     fault: "ranges of characters count as one instruction",
-    file: "packages/validate/src/internal/group/RegularExpressions.ts",
-    line: "Math.max(1, ranges)",
-    becomes: "Math.min(1, ranges)",
+    file: "packages/re2/src/internal/Measure.ts",
+    line: "return set.length / 2 - (upper === lower ? ofUpper : 0)",
+    becomes: "return Math.min(1, set.length)",
     by: "packages/validate/test/GroupRules.test.ts"
   },
   {
@@ -10818,23 +10818,23 @@ const server = [
   },
   {
     fault: "an escape of more than a byte passes",
-    file: "packages/validate/src/internal/group/RegularExpressions.ts",
-    line: "if (character > maxCharacter) return text",
-    becomes: "",
+    file: "packages/re2/src/internal/Syntax.ts",
+    line: "if (digit < 0 || character > this.alphabet.largest) throw wrong()",
+    becomes: "if (digit < 0) throw wrong()",
     by: "packages/validate/test/GroupRules.test.ts"
   },
   {
     fault: "what stands in \\Q and \\E counts as an escape",
-    file: "packages/validate/src/internal/group/RegularExpressions.ts",
-    line: "/\\\\Q.*?(?:\\\\E|$)|\\\\x",
-    becomes: "/\\\\x",
+    file: "packages/re2/src/internal/Syntax.ts",
+    line: "while (this.#at < end) this.#literal(this.#next())",
+    becomes: 'while (this.#at < end) this.#literal(pattern[this.#at] === "\\\\" ? this.#character() : this.#next())',
     by: "packages/validate/test/GroupRules.test.ts"
   },
   {
     fault: "expressions are read as characters, and not as bytes",
     file: "packages/validate/src/internal/group/RegularExpressions.ts",
-    line: "RE2JS.compile(unnamed(inBytes(regex)))",
-    becomes: "RE2JS.compile(unnamed(regex))",
+    line: "reader.readInSteps(inBytes(regex))",
+    becomes: "reader.readInSteps(regex)",
     by: "packages/validate/test/GroupRules.test.ts"
   },
   {
@@ -12560,11 +12560,11 @@ const inDatabase = [
     by: "packages/re2/test/regularExpression.test.ts"
   },
   {
-    fault: "an expression of any work is compiled",
-    file: "packages/validate/src/internal/group/RegularExpressions.ts",
-    line: "if (workOf(regex) > maxWork) return",
-    becomes: "if (workOf(regex) > Infinity) return",
-    by: "packages/validate/test/GroupRules.test.ts"
+    fault: "an expression of any size is compiled to be measured",
+    file: "packages/re2/src/internal/Measure.ts",
+    line: "most > maxMeasured || ",
+    becomes: "",
+    by: "packages/re2/test/byteExpression.test.ts"
   },
   {
     fault: "a full disk that can be read counts as followed again",

@@ -24,6 +24,8 @@ export interface RegularExpression {
    * what was found out with one string is kept for the next ones: mostly some kilobytes, and at most a megabyte beside the pattern.
    */
   readonly matches: (text: string) => boolean
+  /** Whether some part of the string matches. */
+  readonly isIn: (text: string) => boolean
   /**
    * The string with every match replaced, as far as {@link maxRewriteSteps} go; the rest stays as it is. `\0` … `\9` in the
    * substitution are the match and its groups. ★ As with RE2, and not with JavaScript, an empty match at the end of the one before
@@ -80,16 +82,27 @@ export const make = (pattern: string): Either.Either<RegularExpression, string> 
   const programOf = () => (program ??= Programs.make(root))
   let search: Search | undefined
   const searchOf = () => (search ??= new Search(programOf()))
-  let automaton: Pick<Automaton.Automaton, "matches"> | undefined
+  let automaton: Matcher | undefined
+  let somewhere: Matcher | undefined
   const own = textOf(root)
   return Either.right({
     pattern,
     groups,
     matches: (text) =>
       own === undefined ? (automaton ??= Automaton.make(programOf()) ?? searchOf()).matches(text) : text === own,
+    isIn: (text) => {
+      if (own !== undefined) return text.includes(own)
+      if (somewhere === undefined) {
+        const inText = Programs.make(Syntax.inText(root))
+        somewhere = Automaton.make(inText) ?? new Search(inText)
+      }
+      return somewhere.matches(text)
+    },
     replaceAll: (text, substitution) => replaceAll(searchOf(), size, text, substitution)
   })
 }
+
+type Matcher = Pick<Automaton.Automaton, "matches">
 
 /** Instructions beside those of the tree: the end, and what no text goes on from. */
 const others = 2

@@ -1,1 +1,2 @@
+export * as ByteExpression from "./ByteExpression.js"
 export * as RegularExpression from "./RegularExpression.js"

@@ -13,7 +13,7 @@ export type Ranges = ReadonlyArray<number> | Int32Array
 export const largest = 0x10ffff
 
 export const any = Int32Array.of(0, largest)
-export const anyButNewLine = Int32Array.of(0, 0x09, 0x0b, largest)
+const anyButNewLine = Int32Array.of(0, 0x09, 0x0b, largest)
 export const wordCharacters = Int32Array.of(0x30, 0x39, 0x41, 0x5a, 0x5f, 0x5f, 0x61, 0x7a)
 export const newLines = Int32Array.of(0x0a, 0x0a)
 
@@ -44,8 +44,8 @@ export const normalized = (ranges: ReadonlyArray<number>): Int32Array => {
   return sorted.slice(0, length)
 }
 
-/** All characters that are not in a set. */
-export const negated = (set: Ranges): Int32Array => {
+/** All characters up to the last one that are not in a set. */
+export const negated = (set: Ranges, most: number): Int32Array => {
   const all: Array<number> = []
   let next = 0
   for (let at = 0; at < set.length; at += 2) {
@@ -53,7 +53,7 @@ export const negated = (set: Ranges): Int32Array => {
     if (next < first) all.push(next, first - 1)
     next = (set[at + 1] ?? 0) + 1
   }
-  if (next <= largest) all.push(next, largest)
+  if (next <= most) all.push(next, most)
   return Int32Array.from(all)
 }
 
@@ -92,7 +92,7 @@ const without = (set: Int32Array, other: Int32Array): Int32Array => {
  *
  * @param count is told how many ranges were looked at
  */
-export const folded = (set: Int32Array, count: (ranges: number) => void): Int32Array => {
+const folded = (set: Int32Array, count: (ranges: number) => void): Int32Array => {
   let all = set
   for (let last = set; last.length > 0;) {
     const next: Array<number> = []
@@ -116,14 +116,14 @@ export const foldedCharacter = (character: number): Int32Array => {
 }
 
 /** The smallest of the characters that are equal to one but for their case. */
-export const foldedFirst = (character: number): number => {
+const foldedFirst = (character: number): number => {
   let first = character
   for (let at = Folding.next(character); at !== character; at = Folding.next(at)) if (at < first) first = at
   return first
 }
 
 /** Whether two characters are equal but for their case, and no other is. */
-export const isPairOfCases = (one: number, other: number): boolean =>
+const isPairOfCases = (one: number, other: number): boolean =>
   Folding.next(one) === other && Folding.next(other) === one
 
 // Perl's and POSIX's classes.
@@ -174,7 +174,7 @@ const readTable = (name: string): Int32Array | undefined => {
 }
 
 /** The set of a category or script of Unicode; `undefined`: there is none of this name. */
-export const unicode = (name: string): Int32Array | undefined => {
+const unicode = (name: string): Int32Array | undefined => {
   if (name === "Any") return any
   // ★ As in RE2 C is not what is unassigned.
   if (name === "C") return normalized(["Cc", "Cf", "Co", "Cs"].flatMap((each) => Array.from(readTable(each) ?? [])))
@@ -183,5 +183,101 @@ export const unicode = (name: string): Int32Array | undefined => {
     return readTable(name)
   } catch {
     return undefined
+  }
+}
+
+/** The characters that there are, and which of them are equal but for their case. */
+export interface Alphabet {
+  readonly largest: number
+  /** Most ranges that are gathered for the classes of a pattern. */
+  readonly maxRanges: number
+  readonly anyButNewLine: Ranges
+  /** The set of a category or script; `undefined`: there is none of this name. */
+  unicode(name: string): Int32Array | undefined
+  /**
+   * A set, with all that is equal to one of its characters but for its case.
+   *
+   * @param count is told how many ranges were looked at
+   */
+  folded(set: Int32Array, count: (ranges: number) => void): Int32Array
+  /** The character, and those that are equal to it but for their case, as a set. */
+  foldedCharacter(character: number): Int32Array
+  /** One of the characters that are equal to one but for their case, always the same. */
+  foldedFirst(character: number): number
+  /** Whether two characters are equal but for their case, and no other is. */
+  isPairOfCases(one: number, other: number): boolean
+}
+
+/** All characters of Unicode. */
+export class Unicode implements Alphabet {
+  readonly largest = largest
+  /** RE2 needs an instruction for each, and often more. */
+  readonly maxRanges = 0x20000
+  readonly anyButNewLine = anyButNewLine
+  readonly folded = folded
+  readonly foldedCharacter = foldedCharacter
+  readonly foldedFirst = foldedFirst
+  readonly isPairOfCases = isPairOfCases
+  readonly #tables = new Map<string, Int32Array | undefined>()
+
+  unicode(name: string): Int32Array | undefined {
+    if (!this.#tables.has(name)) this.#tables.set(name, unicode(name))
+    return this.#tables.get(name)
+  }
+}
+
+const largestByte = 0xff
+
+/** The other case of a letter of ASCII. */
+const otherCase = (character: number): number => {
+  const lower = character | 0x20
+  return lower >= 0x61 && lower <= 0x7a ? character ^ 0x20 : character
+}
+
+/** Bytes, of which only the letters of ASCII have a case. Keeps the sets of the names that there are: one for each alphabet. */
+export class Bytes implements Alphabet {
+  readonly largest = largestByte
+  /** A class has few of them. */
+  readonly maxRanges = Infinity
+  readonly anyButNewLine = Int32Array.of(0, 0x09, 0x0b, largestByte)
+  readonly #tables = new Map<string, Int32Array>()
+
+  unicode(name: string): Int32Array | undefined {
+    const known = this.#tables.get(name)
+    if (known !== undefined) return known
+    const all = unicode(name)
+    if (all === undefined) return undefined
+    const bounds: Array<number> = []
+    for (let at = 0; at < all.length && (all[at] ?? 0) <= largestByte; at += 2) {
+      bounds.push(all[at] ?? 0, Math.min(all[at + 1] ?? 0, largestByte))
+    }
+    const set = Int32Array.from(bounds)
+    this.#tables.set(name, set)
+    return set
+  }
+
+  folded(set: Int32Array): Int32Array {
+    const ranges = Array.from(set)
+    for (let at = 0; at < set.length; at += 2) {
+      const last = Math.min(set[at + 1] ?? 0, 0x7a)
+      for (let character = Math.max(set[at] ?? 0, 0x41); character <= last; character++) {
+        const other = otherCase(character)
+        ranges.push(other, other)
+      }
+    }
+    return normalized(ranges)
+  }
+
+  foldedCharacter(character: number): Int32Array {
+    const other = otherCase(character)
+    return normalized([character, character, other, other])
+  }
+
+  foldedFirst(character: number): number {
+    return Math.min(character, otherCase(character))
+  }
+
+  isPairOfCases(one: number, other: number): boolean {
+    return one !== other && otherCase(one) === other
   }
 }

@@ -105,8 +105,6 @@ class Compiler {
         return this.#emit(characters, next, this.#setOf(node.set))
       case Syntax.any:
         return this.#emit(characters, next, this.#setOf(CharacterSets.any))
-      case Syntax.anyButNewLine:
-        return this.#emit(characters, next, this.#setOf(CharacterSets.anyButNewLine))
       case Syntax.empty:
         return next
       case Syntax.assertion:

@@ -6,11 +6,12 @@
  */
 import * as CharacterSets from "./CharacterSets.js"
 
-// What a part is. The first four are one character each, from the simplest on.
+// What a part is. The first four are one character each.
 export const literal = 1
 export const characters = 2
-export const anyButNewLine = 3
-export const any = 4
+export const any = 3
+/** A byte, where characters are bytes. */
+export const byte = 4
 /** It matches nothing. */
 export const never = 5
 export const empty = 6
@@ -41,15 +42,18 @@ const maxRepeat = 1_000
  */
 export const maxInstructions = 174_762
 
-/** Most ranges of characters that are gathered for a pattern's classes. RE2 needs an instruction for each, and often more. */
-const maxRanges = 0x20000
-
 /** Why a pattern is none of RE2. */
 export class SyntaxProblem extends Error {
   constructor(readonly reason: string) {
     super(reason)
   }
 }
+
+// Flags, as bits.
+const foldFlag = 1
+const dotFlag = 2
+const lineFlag = 4
+const lazyFlag = 8
 
 const none: ReadonlyArray<Node> = []
 const noCharacters: Array<number> = []
@@ -63,14 +67,17 @@ export class Node {
   fold = false
   /** Of `characters`. */
   set: CharacterSets.Ranges = noCharacters
-  /** Of `characters` that are still put together of sets: each once, and single ranges. */
-  parts: Set<CharacterSets.Ranges> | undefined = undefined
-  /** Of a `repeat`. `most` is -1: without an end. */
+  /** Of a `repeat`. `most` is -1: without an end. `isCounted`: it is written with numbers. */
   least = 0
   most = 0
   isLazy = false
+  isCounted = false
+  /** Of a `repeat`: all flags where it stands. */
+  flags = 0
   /** Of an `assertion`: what it asks for; of a `group`: its number. */
   arg = 0
+  /** Of an `assertion`: whether it is written as `$`. */
+  isDollar = false
   height = 1
   /** How often what repeats in here is repeated at most. */
   repeats = 1
@@ -78,9 +85,13 @@ export class Node {
   constructor(public op: number) {}
 }
 
-const isOneCharacter = (node: Node): boolean => node.op <= any && (node.op !== literal || node.text.length === 1)
+export const isOneCharacter = (node: Node): boolean =>
+  node.op <= byte && (node.op !== literal || node.text.length === 1)
 
-const nodeOf = (op: number, subs: ReadonlyArray<Node>): Node => {
+/** Whether a part is a literal of one character, or a class. */
+const isInClass = (node: Node): boolean => node.op === characters || (node.op === literal && node.text.length === 1)
+
+export const nodeOf = (op: number, subs: ReadonlyArray<Node>): Node => {
   const node = new Node(op)
   node.subs = subs
   for (const { height, repeats } of subs) {
@@ -90,11 +101,30 @@ const nodeOf = (op: number, subs: ReadonlyArray<Node>): Node => {
   return node
 }
 
-const literalOf = (text: Array<number>, fold: boolean): Node => {
+export const literalOf = (text: Array<number>, fold: boolean): Node => {
   const node = new Node(literal)
   node.text = text
   node.fold = fold
   return node
+}
+
+/** A part that is repeated. */
+export const repeatOf = (sub: Node, least: number, most: number, flags: number): Node => {
+  const node = nodeOf(repeat, [sub])
+  node.least = least
+  node.most = most
+  node.flags = flags
+  node.isLazy = (flags & lazyFlag) !== 0
+  return node
+}
+
+/** A part that is repeated by an operator. ★ As in RE2 what two such operators repeat, one in the other, is repeated by one. */
+export const repeatedAgain = (sub: Node, least: number, most: number, flags: number): Node => {
+  const [inner] = sub.subs
+  if (sub.op !== repeat || sub.isCounted || sub.flags !== flags || inner === undefined) {
+    return repeatOf(sub, least, most, flags)
+  }
+  return sub.least === least && sub.most === most ? sub : repeatOf(inner, 0, -1, flags)
 }
 
 const areEqualNumbers = (one: CharacterSets.Ranges, other: CharacterSets.Ranges): boolean => {
@@ -105,7 +135,7 @@ const areEqualNumbers = (one: CharacterSets.Ranges, other: CharacterSets.Ranges)
 }
 
 /** Whether two parts of one character are the same. */
-const areEqual = (one: Node, other: Node): boolean =>
+export const areEqual = (one: Node, other: Node): boolean =>
   one.op === other.op &&
   (one.op === literal
     ? one.fold === other.fold && areEqualNumbers(one.text, other.text)
@@ -121,8 +151,10 @@ const leading = (node: Node): Node | undefined => {
 const isFixed = ({ least, most, op, subs: [sub] }: Node): boolean =>
   op === repeat && least === most && sub !== undefined && isOneCharacter(sub)
 
+/** Whether two parts may be put before alternatives once, and are the same. */
 const areEqualLeading = (one: Node, other: Node): boolean => {
-  if (isOneCharacter(one)) return areEqual(one, other)
+  if (one.op === assertion) return other.op === assertion && one.arg === other.arg && one.isDollar === other.isDollar
+  if (one.op !== literal && isOneCharacter(one)) return areEqual(one, other)
   const [sub] = one.subs
   const [subOfOther] = other.subs
   return (
@@ -136,17 +168,13 @@ const areEqualLeading = (one: Node, other: Node): boolean => {
   )
 }
 
+/** Work in steps, of less than a millisecond mostly. */
+type Steps<A> = Generator<undefined, A>
+
 /** The tree of a pattern, and how many groups it has. */
 export interface Tree {
   readonly root: Node
   readonly groups: number
-}
-
-interface Flags {
-  readonly fold: boolean
-  readonly dotIsAny: boolean
-  readonly isMultiLine: boolean
-  readonly isSwapped: boolean
 }
 
 const isWordName = (name: string): boolean => /^[\p{L}\p{Mn}\p{Mc}\p{Nd}\p{Nl}\p{Pc}]+$/u.test(name)
@@ -172,30 +200,54 @@ const escapes: ReadonlyMap<string, number> = new Map([
   ["v", 0x0b]
 ])
 
+/** Parts of a pattern that are read in one step. */
+const atOnce = 64
+
+/** Numbers and parts that are copied in one step. */
+const maxWork = 8_192
+
+/** How many were copied for a part without its beginning. */
+const sizeOfCopy = ({ subs, text }: Node): number => 4 + text.length + subs.length + (subs[0]?.text.length ?? 0)
+
+/** Parts, without a sequence in a sequence, or alternatives in alternatives. */
+const flattened = (parts: ReadonlyArray<Node>, op: typeof sequence | typeof alternatives): ReadonlyArray<Node> =>
+  parts.some((part) => part.op === op) ? parts.flatMap((part) => (part.op === op ? part.subs : [part])) : parts
+
+const flagsByLetter: ReadonlyMap<string, number> = new Map([
+  ["i", foldFlag],
+  ["m", lineFlag],
+  ["s", dotFlag],
+  ["U", lazyFlag]
+])
+
 class Parser {
   /** Characters without a meaning. */
   readonly #plainText = /[^(|)^$.[*+?{\\]+/uy
   #at = 0
-  #flags: Flags = { fold: false, dotIsAny: false, isMultiLine: false, isSwapped: false }
+  #flags = 0
   /** Parts that are not put together yet. */
   readonly #stack: Array<Node> = []
   /** By parenthesis that is open: the flags before it. */
-  readonly #flagsBefore: Array<Flags> = []
+  readonly #flagsBefore: Array<number> = []
   #groups = 0
   #ranges = 0
+  /** What was copied since the last step. */
+  #work = 0
   /** Whether no class of POSIX is behind here: none ends. */
   #isPosixOver = false
   /** By its text: the set of a class, so that each is made once. */
   readonly #classes = new Map<string, CharacterSets.Ranges>()
-  /** By the name: the set of a class of Unicode. */
-  readonly #tables = new Map<string, Int32Array | undefined>()
 
-  constructor(readonly pattern: string) {}
+  constructor(
+    readonly pattern: string,
+    readonly alphabet: CharacterSets.Alphabet
+  ) {}
 
-  parse(): Tree {
+  *parse(): Steps<Tree> {
     const { pattern } = this
     let repeatBefore = -1
-    while (this.#at < pattern.length) {
+    for (let count = 1; this.#at < pattern.length; count++) {
+      if (count % atOnce === 0) yield
       const start = this.#at
       let isRepeat = false
       switch (pattern.charAt(start)) {
@@ -209,19 +261,20 @@ class Parser {
           break
         case ")":
           this.#at++
-          this.#closeParenthesis()
+          yield* this.#closeParenthesis()
           break
         case "^":
           this.#at++
-          this.#assertion(this.#flags.isMultiLine ? beginLine : beginText)
+          this.#assertion((this.#flags & lineFlag) !== 0 ? beginLine : beginText)
           break
         case "$":
           this.#at++
-          this.#assertion(this.#flags.isMultiLine ? endLine : endText)
+          this.#assertion((this.#flags & lineFlag) !== 0 ? endLine : endText, true)
           break
         case ".":
           this.#at++
-          this.#push(new Node(this.#flags.dotIsAny ? any : anyButNewLine))
+          if ((this.#flags & dotFlag) !== 0) this.#push(new Node(any))
+          else this.#pushSet(this.alphabet.anyButNewLine)
           break
         case "[":
           this.#pushSet(this.#class())
@@ -252,7 +305,7 @@ class Parser {
       }
       repeatBefore = isRepeat ? start : -1
     }
-    this.#endAlternatives()
+    yield* this.#endAlternatives()
     const [root] = this.#stack
     if (root === undefined || this.#stack.length !== 1) throw new SyntaxProblem("missing closing )")
     return { root, groups: this.#groups }
@@ -270,6 +323,7 @@ class Parser {
   }
 
   #count(ranges: number): void {
+    const { maxRanges } = this.alphabet
     this.#ranges += ranges
     if (this.#ranges > maxRanges) throw new SyntaxProblem("expression too large: too many ranges of characters")
   }
@@ -294,9 +348,13 @@ class Parser {
     return true
   }
 
-  #literal(code: number, fold = this.#flags.fold): void {
+  get #fold(): boolean {
+    return (this.#flags & foldFlag) !== 0
+  }
+
+  #literal(code: number, fold = this.#fold): void {
     const last = this.#stack.at(-1)
-    const character = fold ? CharacterSets.foldedFirst(code) : code
+    const character = fold ? this.alphabet.foldedFirst(code) : code
     if (this.#joinLiterals() && last !== undefined) {
       last.text = [character]
       last.fold = fold
@@ -314,30 +372,31 @@ class Parser {
     const end = plain.lastIndex
     this.#literal(this.#next())
     const text = this.#stack.at(-1)?.text
-    const { fold } = this.#flags
+    const fold = this.#fold
     while (this.#at < end) {
       const code = this.#next()
       // What comes behind the last one may repeat it.
       if (this.#at >= end) this.#literal(code)
-      else text?.push(fold ? CharacterSets.foldedFirst(code) : code)
+      else text?.push(fold ? this.alphabet.foldedFirst(code) : code)
     }
   }
 
   #pushSet(set: CharacterSets.Ranges): void {
     const [first = -1, last = -1, second, end] = set
-    if (set.length === 2 && first === last) return this.#literal(first, false)
+    if (set.length === 2 && first === last) return this.#literal(first)
     // A letter in both cases.
     const other = set.length === 2 ? last : second
     const isPair = set.length === 2 ? first + 1 === last : set.length === 4 && first === last && second === end
-    if (isPair && other !== undefined && CharacterSets.isPairOfCases(first, other)) return this.#literal(first, true)
+    if (isPair && other !== undefined && this.alphabet.isPairOfCases(first, other)) return this.#literal(first, true)
     const node = new Node(characters)
     node.set = set
     this.#push(node)
   }
 
-  #assertion(what: number): void {
+  #assertion(what: number, isDollar = false): void {
     const node = new Node(assertion)
     node.arg = what
+    node.isDollar = isDollar
     this.#push(node)
   }
 
@@ -374,21 +433,20 @@ class Parser {
   }
 
   #repeat(least: number, most: number, start: number, before: number): void {
-    let isLazy = this.#flags.isSwapped
+    let flags = this.#flags
     if (this.pattern[this.#at] === "?") {
       this.#at++
-      isLazy = !isLazy
+      flags ^= lazyFlag
     }
     if (before >= 0) throw new SyntaxProblem(`invalid nested repetition operator: ${this.#from(before)}`)
     const sub = this.#stack.pop()
     if (sub === undefined || sub.op >= leftParenthesis) {
       throw new SyntaxProblem(`missing argument to repetition operator: ${this.#from(start)}`)
     }
-    const node = nodeOf(repeat, [sub])
-    node.least = least
-    node.most = most
-    node.isLazy = isLazy
-    if (this.pattern[start] === "{") {
+    const isCounted = this.pattern[start] === "{"
+    const node = isCounted ? repeatOf(sub, least, most, flags) : repeatedAgain(sub, least, most, flags)
+    if (isCounted) {
+      node.isCounted = true
       node.repeats *= Math.max(1, most, least)
       if ((least > 1 || most > 1) && node.repeats > maxRepeat) {
         throw new SyntaxProblem(`invalid repeat count: ${this.#from(start)}`)
@@ -411,71 +469,45 @@ class Parser {
     // Mostly it is one part already.
     if (top !== undefined && top.op < leftParenthesis && (before === undefined || before.op >= leftParenthesis)) return
     const parts = this.#popParts()
-    this.#push(parts.length === 0 ? new Node(empty) : this.#collapsed(parts, sequence))
+    if (parts.length === 0) return this.#push(new Node(empty))
+    const flat = flattened(parts, sequence)
+    const [only] = flat
+    this.#push(flat.length === 1 && only !== undefined ? only : this.#checked(nodeOf(sequence, flat)))
   }
 
-  #endAlternatives(): void {
+  *#endAlternatives(): Steps<void> {
     this.#endSequence()
     if (this.#swapVerticalBar()) this.#stack.pop()
     const parts = this.#popParts()
-    const last = parts.at(-1)
-    if (last !== undefined) this.#finish(last)
-    this.#push(parts.length === 0 ? new Node(never) : this.#collapsed(parts, alternatives))
-  }
-
-  /** Parts as one, without a sequence in a sequence. */
-  #collapsed(parts: Array<Node>, op: typeof sequence | typeof alternatives): Node {
     const [only] = parts
-    if (parts.length === 1 && only !== undefined) return only
-    const flat = parts.some((part) => part.op === op)
-      ? parts.flatMap((part) => (part.op === op ? part.subs : [part]))
-      : parts
-    if (op === sequence) return this.#checked(nodeOf(op, flat))
-    const factored = this.#factored(flat)
-    const [single] = factored
-    return factored.length === 1 && single !== undefined ? single : this.#checked(nodeOf(op, factored))
+    if (parts.length === 1 && only !== undefined) this.#push(only)
+    else this.#push(yield* this.#alternated(flattened(parts, alternatives)))
   }
 
-  /** Puts the last alternative before the bar, or into the one before if both are one character. */
+  /** Alternatives as one, with what they have in common put before them. */
+  *#alternated(all: ReadonlyArray<Node>): Steps<Node> {
+    const factored = this.#withSets(yield* this.#withLeading(yield* this.#withPrefixes(all)))
+    const [single] = factored
+    return factored.length === 1 && single !== undefined ? single : this.#checked(nodeOf(alternatives, factored))
+  }
+
+  /** Puts the last alternative before the bar; of any character and one of some it is the former. */
   #swapVerticalBar(): boolean {
     const { length } = this.#stack
     const last = this.#stack[length - 1]
     const bar = this.#stack[length - 2]
     const before = this.#stack[length - 3]
     if (last === undefined || bar?.op !== verticalBar) return false
-    if (before !== undefined && isOneCharacter(last) && isOneCharacter(before)) {
-      this.#stack[length - 3] = last.op > before.op ? this.#merged(last, before) : this.#merged(before, last)
+    if (before?.op === any && (last.op === any || isInClass(last))) {
       this.#stack.pop()
-      return true
-    }
-    if (before !== undefined) this.#finish(before)
-    this.#stack[length - 2] = last
-    this.#stack[length - 1] = bar
-    return true
-  }
-
-  /** Two parts of one character as one: into the first, which is no simpler than the other. */
-  #merged(into: Node, other: Node): Node {
-    if (into.op === any) return into
-    if (into.op === anyButNewLine) {
-      this.#finish(other)
-      const takesNewLine =
-        other.op === literal
-          ? other.text[0] === 0x0a
-          : other.op === any || (other.op === characters && CharacterSets.has(other.set, 0x0a))
-      if (takesNewLine) into.op = any
-      return into
-    }
-    if (into.op === literal) {
-      if (areEqual(into, other)) return into
-      into.parts = new Set([this.#setOf(into)])
-      into.op = characters
+    } else if (before !== undefined && last.op === any && isInClass(before)) {
+      this.#stack[length - 3] = last
+      this.#stack.pop()
     } else {
-      into.parts ??= new Set([into.set])
+      this.#stack[length - 2] = last
+      this.#stack[length - 1] = bar
     }
-    if (other.parts !== undefined) for (const part of other.parts) into.parts.add(part)
-    else into.parts.add(this.#setOf(other))
-    return into
+    return true
   }
 
   /** The set of one character, the same one for the same character. */
@@ -485,35 +517,12 @@ class Parser {
     const key = `${node.fold ? "i" : ""} ${character}`
     const known = this.#classes.get(key)
     if (known !== undefined) return known
-    const set = node.fold ? CharacterSets.foldedCharacter(character) : [character, character]
+    const set = node.fold ? this.alphabet.foldedCharacter(character) : [character, character]
     this.#classes.set(key, set)
     return set
   }
 
-  /** Makes one set of the parts of `characters`. */
-  #finish(node: Node): void {
-    const { parts } = node
-    if (node.op !== characters) return
-    if (parts !== undefined) {
-      const all: Array<number> = []
-      for (const part of parts) {
-        this.#count(part.length / 2)
-        for (const bound of part) all.push(bound)
-      }
-      node.parts = undefined
-      node.text = noCharacters
-      node.set = CharacterSets.normalized(all)
-    }
-    if (areEqualNumbers(node.set, CharacterSets.any)) node.op = any
-    else if (areEqualNumbers(node.set, CharacterSets.anyButNewLine)) node.op = anyButNewLine
-  }
-
-  /** Alternatives, with what some begin with in common put before them, and those of one character in one. */
-  #factored(all: ReadonlyArray<Node>): Array<Node> {
-    return this.#withoutEmpty(this.#withSets(this.#withLeading(this.#withPrefixes(all))))
-  }
-
-  #withPrefixes(all: ReadonlyArray<Node>): Array<Node> {
+  *#withPrefixes(all: ReadonlyArray<Node>): Steps<Array<Node>> {
     const out: Array<Node> = []
     let start = 0
     let prefix: ReadonlyArray<number> = noCharacters
@@ -535,9 +544,18 @@ class Parser {
       const begin = all[start]
       if (at === start + 1 && begin !== undefined) out.push(begin)
       else if (at > start + 1) {
-        const rests = all.slice(start, at).map((each) => withoutText(each, length))
+        const rests: Array<Node> = []
+        for (const each of all.slice(start, at)) {
+          const rest = withoutText(each, length)
+          rests.push(rest)
+          this.#work += sizeOfCopy(rest)
+          if (this.#work > maxWork) {
+            this.#work = 0
+            yield
+          }
+        }
         const common = literalOf(prefix.slice(0, length), fold)
-        out.push(this.#checked(nodeOf(sequence, [common, this.#collapsed(rests, alternatives)])))
+        out.push(this.#checked(nodeOf(sequence, [common, yield* this.#alternated(rests)])))
       }
       start = at
       prefix = text
@@ -547,7 +565,7 @@ class Parser {
     return out
   }
 
-  #withLeading(all: ReadonlyArray<Node>): Array<Node> {
+  *#withLeading(all: ReadonlyArray<Node>): Steps<Array<Node>> {
     const out: Array<Node> = []
     let start = 0
     let common: Node | undefined
@@ -558,8 +576,17 @@ class Parser {
       const begin = all[start]
       if (at === start + 1 && begin !== undefined) out.push(begin)
       else if (at > start + 1 && common !== undefined) {
-        const rests = all.slice(start, at).map(withoutFirst)
-        out.push(this.#checked(nodeOf(sequence, [common, this.#collapsed(rests, alternatives)])))
+        const rests: Array<Node> = []
+        for (const each of all.slice(start, at)) {
+          const rest = withoutFirst(each)
+          rests.push(rest)
+          this.#work += sizeOfCopy(rest)
+          if (this.#work > maxWork) {
+            this.#work = 0
+            yield
+          }
+        }
+        out.push(this.#checked(nodeOf(sequence, [common, yield* this.#alternated(rests)])))
       }
       start = at
       common = first
@@ -567,27 +594,35 @@ class Parser {
     return out
   }
 
+  /** Alternatives of one character each that are next to each other are one class. */
   #withSets(all: ReadonlyArray<Node>): Array<Node> {
     const out: Array<Node> = []
     for (let at = 0; at < all.length; at++) {
       const node = all[at]
       if (node === undefined) break
-      if (!isOneCharacter(node)) {
+      const next = all[at + 1]
+      if (next === undefined || !isInClass(node) || !isInClass(next)) {
         out.push(node)
         continue
       }
-      let merged = node
-      for (let next = all[at + 1]; next !== undefined && isOneCharacter(next); next = all[++at + 1]) {
-        merged = next.op > merged.op ? this.#merged(next, merged) : this.#merged(merged, next)
+      const sets = new Set([this.#setOf(node)])
+      for (let other = all[at + 1]; other !== undefined && isInClass(other); other = all[++at + 1]) {
+        sets.add(this.#setOf(other))
       }
-      this.#finish(merged)
+      const merged = new Node(characters)
+      merged.set = this.#joined(sets, [])
       out.push(merged)
     }
     return out
   }
 
-  #withoutEmpty(all: ReadonlyArray<Node>): Array<Node> {
-    return all.filter(({ op }, at) => op !== empty || all[at + 1]?.op !== empty)
+  /** One set of sets, and of ranges in any order. */
+  #joined(sets: Iterable<CharacterSets.Ranges>, ranges: Array<number>): Int32Array {
+    for (const set of sets) {
+      this.#count(set.length / 2)
+      for (const bound of set) ranges.push(bound)
+    }
+    return CharacterSets.normalized(ranges)
   }
 
   #openParenthesis(): void {
@@ -616,10 +651,8 @@ class Parser {
     let isFlag = false
     for (;;) {
       const letter = pattern[this.#at++]
-      if (letter === "i") flags = { ...flags, fold: isOn }
-      else if (letter === "m") flags = { ...flags, isMultiLine: isOn }
-      else if (letter === "s") flags = { ...flags, dotIsAny: isOn }
-      else if (letter === "U") flags = { ...flags, isSwapped: isOn }
+      const flag = letter === undefined ? undefined : flagsByLetter.get(letter)
+      if (flag !== undefined) flags = isOn ? flags | flag : flags & ~flag
       else if (letter === "-" && isOn) {
         isOn = false
         isFlag = false
@@ -633,20 +666,23 @@ class Parser {
     }
   }
 
-  #open(node: Node, flags: Flags): void {
+  #open(node: Node, flags: number): void {
     this.#joinLiterals()
     this.#stack.push(node)
     this.#flagsBefore.push(this.#flags)
     this.#flags = flags
   }
 
-  #closeParenthesis(): void {
-    this.#endAlternatives()
+  *#closeParenthesis(): Steps<void> {
+    yield* this.#endAlternatives()
     const sub = this.#stack.pop()
     const open = this.#stack.pop()
     if (sub === undefined || open?.op !== leftParenthesis) throw new SyntaxProblem("unexpected )")
     this.#flags = this.#flagsBefore.pop() ?? this.#flags
-    if (open.arg === 0) return this.#push(sub)
+    if (open.arg === 0) {
+      this.#push(sub)
+      return
+    }
     const node = nodeOf(group, [sub])
     node.arg = open.arg
     this.#push(node)
@@ -669,6 +705,10 @@ class Parser {
       case "B":
         this.#at += 2
         return this.#assertion(noWordBoundary)
+      case "C":
+        if (this.alphabet.largest > 0xff) throw new SyntaxProblem("invalid escape sequence: \\C")
+        this.#at += 2
+        return this.#push(new Node(byte))
       case "Q": {
         this.#at += 2
         const found = pattern.indexOf("\\E", this.#at)
@@ -695,15 +735,19 @@ class Parser {
     const set = CharacterSets.perl.get(lower)
     if (set === undefined) return undefined
     this.#at += 2
-    return this.#cached(`\\${letter} ${this.#flags.fold ? "i" : ""}`, () => {
-      const all = this.#flags.fold ? this.#folded(CharacterSets.normalized(set)) : set
-      return letter === lower ? all : CharacterSets.negated(all)
+    return this.#cached(`\\${letter} ${this.#fold ? "i" : ""}`, () => {
+      const all = this.#fold ? this.#folded(CharacterSets.normalized(set)) : set
+      return letter === lower ? all : this.#negated(all)
     })
   }
 
   /** A set, with all that is equal to one of its characters but for its case. */
   #folded(set: Int32Array): Int32Array {
-    return CharacterSets.folded(set, (ranges) => this.#count(ranges))
+    return this.alphabet.folded(set, (ranges) => this.#count(ranges))
+  }
+
+  #negated(set: CharacterSets.Ranges): Int32Array {
+    return CharacterSets.negated(set, this.alphabet.largest)
   }
 
   #cached(key: string, make: () => CharacterSets.Ranges): CharacterSets.Ranges {
@@ -735,13 +779,12 @@ class Parser {
       isNegated = !isNegated
       name = name.slice(1)
     }
-    if (!this.#tables.has(name)) this.#tables.set(name, CharacterSets.unicode(name))
-    const table = this.#tables.get(name)
+    const table = this.alphabet.unicode(name)
     if (table === undefined) throw wrong()
-    const { fold } = this.#flags
+    const fold = this.#fold
     return this.#cached(`\\p ${name} ${fold ? "i" : ""} ${isNegated ? "^" : ""}`, () => {
       const all = fold ? this.#folded(table) : table
-      return isNegated ? CharacterSets.negated(all) : all
+      return isNegated ? this.#negated(all) : all
     })
   }
 
@@ -761,6 +804,7 @@ class Parser {
       for (let digits = 1; digits < 3 && isOctal(pattern.charCodeAt(this.#at)); digits++) {
         character = character * 8 + pattern.charCodeAt(this.#at++) - 0x30
       }
+      if (character > this.alphabet.largest) throw wrong()
       return character
     }
     if (letter === "x") {
@@ -775,7 +819,7 @@ class Parser {
       for (; pattern[this.#at] !== "}"; this.#at++) {
         const digit = hexadecimal(pattern.charCodeAt(this.#at))
         character = character * 16 + digit
-        if (digit < 0 || character > CharacterSets.largest) throw wrong()
+        if (digit < 0 || character > this.alphabet.largest) throw wrong()
       }
       if (this.#at++ === begin) throw wrong()
       return character
@@ -816,15 +860,11 @@ class Parser {
       ranges.push(first, last)
     }
     this.#at++
-    const { fold } = this.#flags
+    const fold = this.#fold
     return this.#cached(`${fold ? "i" : ""}${this.#from(start)}`, () => {
-      for (const set of sets) {
-        this.#count(set.length / 2)
-        for (const bound of set) ranges.push(bound)
-      }
-      const set = CharacterSets.normalized(ranges)
+      const set = this.#joined(sets, ranges)
       const all = fold ? this.#folded(set) : set
-      return isNegated ? CharacterSets.negated(all) : all
+      return isNegated ? this.#negated(all) : all
     })
   }
 
@@ -848,10 +888,10 @@ class Parser {
     const isNegated = pattern[start + 2] === "^"
     const set = CharacterSets.posix.get(pattern.slice(start + (isNegated ? 3 : 2), end))
     if (set === undefined) throw new SyntaxProblem(`invalid character class range: ${this.#from(start)}`)
-    const { fold } = this.#flags
+    const fold = this.#fold
     return this.#cached(`${this.#from(start)} ${fold ? "i" : ""}`, () => {
       const all = fold ? this.#folded(CharacterSets.normalized(set)) : set
-      return isNegated ? CharacterSets.negated(all) : all
+      return isNegated ? this.#negated(all) : all
     })
   }
 }
@@ -877,5 +917,21 @@ const withoutFirst = (node: Node): Node => {
   return rest.length === 1 && only !== undefined ? only : nodeOf(sequence, rest)
 }
 
+/** A part with any text before it and behind it. */
+export const inText = (node: Node): Node => {
+  const others = repeatOf(new Node(any), 0, -1, 0)
+  return nodeOf(sequence, [others, node, others])
+}
+
+/** Reads a pattern in steps; throws a {@link SyntaxProblem} if it is none of RE2. */
+export const parseInSteps = (pattern: string, alphabet: CharacterSets.Alphabet): Steps<Tree> =>
+  new Parser(pattern, alphabet).parse()
+
 /** Reads a pattern; throws a {@link SyntaxProblem} if it is none of RE2. */
-export const parse = (pattern: string): Tree => new Parser(pattern).parse()
+export const parse = (pattern: string): Tree => {
+  const work = parseInSteps(pattern, new CharacterSets.Unicode())
+  for (;;) {
+    const next = work.next()
+    if (next.done === true) return next.value
+  }
+}

@@ -2,8 +2,8 @@
  * The rules of strings and bytes.
  */
 import { type BytesRules, KnownRegex, type StringRules } from "@effect-xds/proto/validate/validate"
-import * as Reason from "@effect-xds/proto/Reason"
-import { RE2JS } from "re2js"
+import * as RegularExpression from "@effect-xds/re2/RegularExpression"
+import * as Either from "effect/Either"
 import * as InternetText from "./InternetText.js"
 import { type Check, counted, given, notA, type Report, shownText } from "./Report.js"
 
@@ -119,14 +119,14 @@ const wellKnown = ({ strict, wellKnown: rule }: StringRules): Part<string> | und
   }
 }
 
+/** Bytes that are no UTF-8 are U+FFFD. */
+const utf8 = new TextDecoder("utf-8", { ignoreBOM: true })
+
 /** ★ RE2's, in linear time: `\s`, `.` and classes mean something else in JavaScript. A match anywhere is one. */
 const matcher = (pattern: string): ((value: string | Uint8Array) => boolean) | string => {
-  try {
-    const compiled = RE2JS.compile(pattern)
-    return (value) => compiled.matcher(value).find()
-  } catch (cause) {
-    return `has a pattern in its rules that cannot be read: ${Reason.of(cause)}`
-  }
+  const compiled = RegularExpression.make(pattern)
+  if (Either.isLeft(compiled)) return `has a pattern in its rules that cannot be read: ${compiled.left}`
+  return (value) => compiled.right.isIn(typeof value === "string" ? value : utf8.decode(value))
 }
 
 const patterns = <A extends string | Uint8Array>(

@@ -30,7 +30,30 @@ const small = [
   `\\A${path}[0-9]+`,
   "\\B{1000}",
   "\\p{Greek}a{200}",
-  "a{200}[^\\x00-\\xff]"
+  "a{200}[^\\x00-\\xff]",
+  // Of 100 instructions, and of fewer than it looks like.
+  "a{96}",
+  "a*a{95}",
+  "[^/]{48}",
+  "(?:[a-z]+/){32}",
+  "(?:a|ab|abc){19}",
+  "(?i)\\w{32}"
+]
+
+/** Of more than 100 instructions, which is not seen from the characters alone. */
+const large = [
+  `(?m)^${path}`,
+  `(^${path})`,
+  `^[ab]?${path}`,
+  "[^/]{51}",
+  ".{51}",
+  "\\d{101}",
+  "a{97}",
+  "a*a{96}",
+  "[^/]{49}",
+  "(?:a?){60}",
+  "(?:x*|y*){19}",
+  "\\C{97}"
 ]
 
 export const ofExpressions: ReadonlyArray<Mistake> = [
@@ -215,7 +238,7 @@ export const ofExpressions: ReadonlyArray<Mistake> = [
     envoy: "accepts",
     config: withRegex(regex)
   })),
-  ...[`(?m)^${path}`, `(^${path})`, `^[ab]?${path}`, "[^/]{51}", ".{51}", "\\d{101}"].map((regex): Mistake => ({
+  ...large.map((regex): Mistake => ({
     title: `regex large ${regex}`,
     rules: ["regular-expression-size"],
     envoy: "refuses",

@@ -3,6 +3,7 @@
  * resources, so it is found once for each content.
  */
 import type { Message } from "@bufbuild/protobuf"
+import type { Budget } from "@effect-xds/re2/ByteExpression"
 import * as ResourceType from "@effect-xds/proto/ResourceType"
 import { shownText } from "../Report.js"
 
@@ -127,6 +128,11 @@ export class Site {
   readonly path: Array<Segment> = []
   /** Messages around that have a reader, and the one that is read. */
   readonly around: Array<Message> = []
+  /**
+   * Steps that are left to measure regular expressions. More than enough for what people write: of most it is seen at once whether
+   * they are too large.
+   */
+  readonly measuring: Budget = { steps: 200_000 }
   /** `Any`s that Envoy never opens. */
   unopened: Set<unknown> | undefined
 
