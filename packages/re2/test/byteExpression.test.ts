@@ -36,14 +36,6 @@ describe("the size of a program", () => {
   })
 })
 
-/** Thousands of classes, no two of which are the same. */
-const manyClasses = Array.from(
-  { length: 8_000 },
-  (_, at) => `[\\PL${String.fromCharCode(0x21 + (at % 30), 0x21 + at / 300)}]`
-)
-  .map((each, at) => (at % 2 === 0 ? each : `${each}*`))
-  .join("")
-
 describe("what is an expression", () => {
   it.each(["\\x{100}", "\\400", "\\p{Foo}", "a**", "(a", "a)", "[z-a]", "(?=a)", "\\Z", "[\\C]"])(
     "%j is none",
@@ -52,12 +44,14 @@ describe("what is an expression", () => {
     }
   )
 
-  it.each(["\\x{ff}", "\\377", "\\C", "\\Q\\x{100}", "(?P<n>a)(?P<n>b)", "a{,2}", manyClasses])(
-    "%j is one",
-    (pattern) => {
-      expect(Either.isRight(reader.read(pattern))).toBe(true)
-    }
-  )
+  it.each(["\\x{ff}", "\\377", "\\C", "\\Q\\x{100}", "(?P<n>a)(?P<n>b)", "a{,2}"])("%j is one", (pattern) => {
+    expect(Either.isRight(reader.read(pattern))).toBe(true)
+  })
+
+  it("thousands of classes, no two of which are the same, are one", () => {
+    const names = Array.from({ length: 9_000 }, (_, at) => String.fromCharCode(0x21 + (at % 55), 0x61 + at / 55))
+    expect(Either.isRight(reader.read(names.map((name) => `[\\PL${name.replace("-", "a")}]`).join("")))).toBe(true)
+  })
 })
 
 describe("★ a long pattern is read in steps", () => {
