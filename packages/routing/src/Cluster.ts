@@ -107,7 +107,11 @@ export const make = (
     const path = message.loadBalancingPolicy === undefined ? "lb_policy" : "load_balancing_policy"
     errors.add(path, "LoadBalancingPolicy", policy.left)
   }
-  const { outlierDetection, transportSocket } = message
+  const { outlierDetection, transportSocket, transportSocketMatches } = message
+  // ★ Passed over, they would leave connections without the TLS that they ask for.
+  if (transportSocketMatches.length > 0) {
+    errors.add("transport_socket_matches", "TransportSocket", "is not supported; use transport_socket")
+  }
   const outliers =
     outlierDetection === undefined || profile === "envoy" ? undefined : outlierDetectionOf(outlierDetection, errors)
   const sessions = sessionsOf(message, errors)

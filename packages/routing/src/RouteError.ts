@@ -58,6 +58,7 @@ export type Reason =
   | "LoadBalancingPolicy"
   | "OutlierDetection"
   | "UpstreamConfig"
+  | "TransportSocket"
   // Assignments.
   | "Locality"
   | "PriorityGap"

@@ -256,6 +256,12 @@ describe("clusters", () => {
       "outlier_detection.max_ejection_percent OutlierDetection"
     ])
   })
+
+  it("★ transport_socket_matches, which would be passed over", () => {
+    const transportSocketMatches = [{ name: "tls", match: {} }]
+    const made = cluster({ name: "c", ...eds, transportSocketMatches })
+    expect(mistakes(made)).toEqual(["transport_socket_matches TransportSocket"])
+  })
 })
 
 describe("listeners", () => {
