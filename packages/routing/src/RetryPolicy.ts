@@ -103,13 +103,16 @@ const intervalOf = (
 export const delay = (self: RetryPolicy, n: number, drawn: number): number =>
   Math.min(self.baseInterval * 2 ** (n - 1), self.maxInterval) * (0.8 + 0.4 * drawn)
 
+const maxPushback = 2 ** 31 - 1
+
 /**
- * What a server says with `grpc-retry-pushback-ms`: the delay in milliseconds, or `stop` if it is negative or no number.
+ * What a server says with `grpc-retry-pushback-ms`: the delay in milliseconds, or `stop` if it is negative or no number
+ * of 32 bits.
  * `undefined`: the header is absent.
  *
  * @since 0.1.0
  */
 export const pushback = (value: string | undefined): number | "stop" | undefined => {
   if (value === undefined) return undefined
-  return /^\d{1,10}$/.test(value) ? Number(value) : "stop"
+  return /^\d{1,10}$/.test(value) && Number(value) <= maxPushback ? Number(value) : "stop"
 }

@@ -3,6 +3,7 @@ import { RouteActionSchema, RouteMatchSchema } from "@effect-xds/proto/envoy/con
 import { FractionalPercentSchema } from "@effect-xds/proto/envoy/type/v3/percent"
 import * as CallHeaders from "@effect-xds/routing/CallHeaders"
 import * as HashPolicy from "@effect-xds/routing/HashPolicy"
+import * as RetryPolicy from "@effect-xds/routing/RetryPolicy"
 import * as RouteAction from "@effect-xds/routing/RouteAction"
 import { Collector } from "@effect-xds/routing/RouteError"
 import * as XxHash64 from "@effect-xds/routing/XxHash64"
@@ -390,6 +391,18 @@ describe("deadlines and retries", () => {
       baseInterval: 25,
       maxInterval: 250
     })
+  })
+
+  it.each([
+    [undefined, undefined],
+    ["0", 0],
+    ["2147483647", 2_147_483_647],
+    ["2147483648", "stop"],
+    ["-1", "stop"],
+    ["1.5", "stop"],
+    ["", "stop"]
+  ])("a pushback is a number of 32 bits (A6): %s", (value, expected) => {
+    expect(RetryPolicy.pushback(value)).toBe(expected)
   })
 
   it("vector 65: ★ retry_on 5xx: no retries", () => {
