@@ -77,6 +77,8 @@ export class Call<C extends Connection = EndpointConnection> implements Caller<C
   private isStreaming = false
   private wasRefused = false
   private unsent = 0
+  /** Pauses since the server said how long one is to be. */
+  private pauses = 0
 
   constructor(
     private readonly driver: ChannelDriver<C>,
@@ -149,7 +151,9 @@ export class Call<C extends Connection = EndpointConnection> implements Caller<C
     if (retry === undefined || name === undefined || !retry.codes.has(name)) return false
     const said = RetryPolicy.pushback(pushback)
     if (this.attempts >= retry.maxAttempts || said === "stop") return false
-    await this.pause(said ?? RetryPolicy.delay(retry, this.attempts, this.environment.random()))
+    // ★ After a pause that the server said, they begin anew (A6).
+    this.pauses = said === undefined ? this.pauses + 1 : 0
+    await this.pause(said ?? RetryPolicy.delay(retry, this.pauses, this.environment.random()))
     if (this.failure !== undefined) return false
     this.retry("Failed")
     return true
