@@ -11,7 +11,10 @@ import type {
 } from "@effect-xds/proto/envoy/extensions/transport_sockets/tls/v3/common"
 import { SubjectAltNameMatcher_SanType as SanType } from "@effect-xds/proto/envoy/extensions/transport_sockets/tls/v3/common"
 import type { SdsSecretConfig } from "@effect-xds/proto/envoy/extensions/transport_sockets/tls/v3/secret"
-import type { CommonTlsContext } from "@effect-xds/proto/envoy/extensions/transport_sockets/tls/v3/tls"
+import type {
+  CommonTlsContext,
+  UpstreamTlsContext
+} from "@effect-xds/proto/envoy/extensions/transport_sockets/tls/v3/tls"
 import { UpstreamTlsContextSchema } from "@effect-xds/proto/envoy/extensions/transport_sockets/tls/v3/tls"
 import * as Reason from "@effect-xds/proto/Reason"
 import type { Cluster } from "@effect-xds/routing/Cluster"
@@ -55,16 +58,15 @@ export const make = (
     return Either.left(`transport_socket: ${config?.typeUrl ?? "no typed_config"} is not supported; use ${typeUrl}`)
   }
   try {
-    const { commonTlsContext, sni } = fromBinary(UpstreamTlsContextSchema, config.value)
-    return Either.mapLeft(read(commonTlsContext, sni, providers), (what) => `transport_socket.${what}`)
+    const message = fromBinary(UpstreamTlsContextSchema, config.value)
+    return Either.mapLeft(read(message, providers), (what) => `transport_socket.${what}`)
   } catch (cause) {
     return Either.left(`transport_socket: not an UpstreamTlsContext: ${Reason.of(cause)}`)
   }
 }
 
 const read = (
-  context: CommonTlsContext | undefined,
-  sni: string,
+  { autoHostSni, autoSniSanValidation, commonTlsContext: context, sni }: UpstreamTlsContext,
   providers: ReadonlySet<string>
 ): Either.Either<UpstreamTls, string> =>
   Either.gen(function* () {
@@ -75,6 +77,9 @@ const read = (
     }
     if (context.tlsParams !== undefined) {
       return yield* Either.left(`${path}.tls_params is not supported; leave it out: TLS 1.2 and 1.3 are spoken`)
+    }
+    if (context.customHandshaker !== undefined) {
+      return yield* Either.left(`${path}.custom_handshaker is not supported; leave it out`)
     }
     const { validation, roots } = yield* rootsOf(context, path, providers)
     const identity = yield* identityOf(context, path, providers)
@@ -88,10 +93,17 @@ const read = (
       // ★ What would be checked and is not must not be passed over.
       if (isSet) return yield* Either.left(`${path} validation context: ${field} is not supported; leave it out`)
     }
-    const names = yield* namesOf(validation, path)
+    if (autoSniSanValidation && autoHostSni) {
+      return yield* Either.left("auto_sni_san_validation is not supported beside auto_host_sni; use sni")
+    }
+    const listed = yield* namesOf(validation, path)
+    // ★ The name that was asked for replaces those that are listed, if there is one (A101).
+    const names = autoSniSanValidation && sni !== "" ? [ofSni(sni)] : listed
     const key = JSON.stringify([roots, identity, names, sni])
     return { key, roots, identity, names, sni }
   })
+
+const ofSni = (sni: string): NameMatcher => ({ kind: "DNS", matcher: StringMatcher.literal("Exact", sni, false) })
 
 const rootsOf = (
   { validationContextType: type }: CommonTlsContext,
