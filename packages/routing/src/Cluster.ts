@@ -44,7 +44,7 @@ export type Discovery =
   /** By the ClusterLoadAssignment of this name. */
   | { readonly _tag: "Eds"; readonly name: string }
   /** All addresses of a name are one endpoint. */
-  | { readonly _tag: "LogicalDns"; readonly host: string; readonly port: number; readonly hostname: string }
+  | { readonly _tag: "LogicalDns"; readonly host: string; readonly port: number }
   /** In those of other clusters, the best first. `panicThreshold`: by the rules of Envoy, in percent; default: 50. */
   | {
       readonly _tag: "Aggregate"
@@ -233,7 +233,7 @@ const logicalDnsOf = ({ loadAssignment }: ClusterMessage, errors: Collector): Di
     errors.add(`${at}.port_value`, "LogicalDns", `the port is ${port}; it must be 1 to 65535`)
   if (resolverName !== "")
     errors.add(`${at}.resolver_name`, "LogicalDns", "resolver_name is not supported; leave it out")
-  return { _tag: "LogicalDns", host, port, hostname: identifier.value.hostname }
+  return { _tag: "LogicalDns", host, port }
 }
 
 /** Policies that do not look at localities by themselves, and which Envoy lets share calls among them. */

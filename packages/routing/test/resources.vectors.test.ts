@@ -212,8 +212,7 @@ describe("clusters", () => {
     expect(Either.getOrThrow(made).discovery).toEqual({
       _tag: "LogicalDns",
       host: "backend.example",
-      port: 80,
-      hostname: ""
+      port: 80
     })
   })
 

@@ -1,4 +1,5 @@
 /** Clusters and what they need: an aggregate names others, and those may be aggregates, too. */
+import * as IpAddress from "@effect-xds/discovery/IpAddress"
 import type { Assignment } from "../Assignment.js"
 import type { Cluster } from "../Cluster.js"
 import type { Address } from "../Endpoint.js"
@@ -46,8 +47,12 @@ interface Clusters {
 /** How deep aggregate clusters may be nested. */
 export const maxDepth = 16
 
-export const dnsName = ({ host, port }: Cluster["discovery"] & { readonly _tag: "LogicalDns" }): string =>
-  `${host}:${port}`
+type LogicalDns = Cluster["discovery"] & { readonly _tag: "LogicalDns" }
+
+export const dnsName = ({ host, port }: LogicalDns): string => `${host}:${port}`
+
+/** As `:authority` has it: an IPv6 address in brackets. */
+const hostnameOf = ({ host, port }: LogicalDns): string => IpAddress.withPort(host, port) ?? `${host}:${port}`
 
 /** The name of the resource that a leaf has its endpoints from; `undefined`: they are in the cluster. */
 export const endpointsOf = ({ discovery }: Cluster): string | undefined => {
@@ -111,7 +116,8 @@ const dnsAssignment = (
   addresses: ReadonlyArray<Address>,
   discovery: Cluster["discovery"]
 ): Assignment => {
-  const hostname = discovery._tag === "LogicalDns" && discovery.hostname !== "" ? discovery.hostname : undefined
+  // ★ What the cluster says of its endpoint's host name is not looked at: it is the name that is resolved (A81).
+  const hostname = discovery._tag === "LogicalDns" ? hostnameOf(discovery) : undefined
   const endpoint = { addresses, weight: 1, locality: "", localityWeight: 1, hashKey: undefined, hostname }
   const endpoints = addresses.length === 0 ? [] : [endpoint]
   return { name, priorities: [[{ name: "", weight: 1, endpoints }]], drops: [] }
