@@ -293,6 +293,9 @@ class Compiler {
   readonly #ops: Array<number> = [fail]
   readonly #outs: Array<number> = [0]
   readonly #others: Array<number> = [0]
+  /** By instruction: the walk that came to it last. */
+  #seen = new Int32Array(0)
+  #walk = 0
 
   constructor(readonly budget: Budget) {}
 
@@ -476,55 +479,76 @@ class Compiler {
     }
   }
 
-  /** Goes through all that is reached without a character, from an instruction on; `visit` says whether to go on behind one. */
-  #walk(from: number, seen: Set<number>, visit: (id: number, op: number) => boolean): void {
+  /** All that is reached without a character, from an instruction on, in any order; not behind what begins another list. */
+  #reach(from: number, isRoot: Uint8Array): Array<number> {
+    const ops = this.#ops
+    const seen = this.#seen
+    const walk = ++this.#walk
     const stack = [from]
-    for (let id = stack.pop(); id !== undefined; id = stack.pop()) {
-      for (let at = id; !seen.has(at);) {
-        this.budget.steps--
-        seen.add(at)
-        const op = this.#ops[at] ?? fail
-        if (!visit(at, op)) break
-        if (op === alternative || op === alternativeMatch) stack.push(this.#others[at] ?? 0)
+    const found: Array<number> = []
+    for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+      for (let at = next; seen[at] !== walk;) {
+        seen[at] = walk
+        found.push(at)
+        const op = ops[at]
+        if ((at !== from && isRoot[at] === 1) || (op !== alternative && op !== alternativeMatch && op !== nothing))
+          break
+        if (op !== nothing) stack.push(this.#others[at] ?? 0)
         at = this.#outs[at] ?? 0
       }
     }
+    this.budget.steps -= found.length
+    return found
   }
 
   #countFlat(start: number, first: number): number | undefined {
-    const roots = new Set([0, first, start])
-    const before = new Map<number, Array<number>>()
-    this.#walk(first, new Set(), (id, op) => {
-      if (op === match || op === fail) return false
+    const { length } = this.#ops
+    this.#seen = new Int32Array(length)
+    const isRoot = new Uint8Array(length)
+    const roots: Array<number> = []
+    const begin = (root: number): void => {
+      if (isRoot[root] === 1) return
+      isRoot[root] = 1
+      roots.push(root)
+    }
+    begin(0)
+    begin(first)
+    begin(start)
+    const before = new Array<Array<number> | undefined>(length).fill(undefined)
+    // Whatever reads, or does something, begins a list behind it. Roots are found while they are gone through.
+    const isKnown = new Uint8Array(length)
+    const stack = [first]
+    for (let id = stack.pop(); id !== undefined; id = stack.pop()) {
+      if (isKnown[id] === 1) continue
+      isKnown[id] = 1
+      const op = this.#ops[id]
+      if (op === match || op === fail) continue
+      const out = this.#outs[id] ?? 0
+      stack.push(out)
       if (op === alternative || op === alternativeMatch) {
-        for (const out of [this.#outs[id] ?? 0, this.#others[id] ?? 0]) {
-          const known = before.get(out)
-          if (known === undefined) before.set(out, [id])
-          else known.push(id)
-        }
-      } else if (op !== nothing) roots.add(this.#outs[id] ?? 0)
-      return true
-    })
-    const goesOn = (op: number): boolean => op === alternative || op === alternativeMatch || op === nothing
+        const other = this.#others[id] ?? 0
+        stack.push(other)
+        ;(before[out] ??= []).push(id)
+        ;(before[other] ??= []).push(id)
+      } else if (op !== nothing) begin(out)
+    }
+    this.budget.steps -= length
     // What can be reached from elsewhere, too, is a list of its own.
-    for (const root of Array.from(roots).sort((one, other) => other - one)) {
+    for (const root of roots.slice().sort((one, other) => other - one)) {
       if (this.budget.steps < 0) return undefined
       if (root === 0 || root === start || root === first) continue
-      const seen = new Set<number>()
-      this.#walk(root, seen, (id, op) => (id === root || !roots.has(id)) && goesOn(op))
-      for (const id of seen) {
-        if (before.get(id)?.some((each) => !seen.has(each)) === true) roots.add(id)
-      }
+      const found = this.#reach(root, isRoot)
+      const walk = this.#walk
+      for (const id of found) if (before[id]?.some((each) => this.#seen[each] !== walk) === true) begin(id)
     }
     let size = 0
     for (const root of roots) {
       if (this.budget.steps < 0) return undefined
-      this.#walk(root, new Set(), (id, op) => {
+      for (const id of this.#reach(root, isRoot)) {
+        const op = this.#ops[id]
         // A list of its own is one instruction of those that lead to it.
-        const isOther = id !== root && roots.has(id)
-        if (isOther || op === alternativeMatch || !goesOn(op)) size++
-        return !isOther && goesOn(op)
-      })
+        if ((id !== root && isRoot[id] === 1) || (op !== alternative && op !== nothing)) size++
+      }
     }
     return this.budget.steps < 0 ? undefined : size
   }

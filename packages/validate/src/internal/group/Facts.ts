@@ -132,7 +132,7 @@ export class Site {
    * Steps that are left to measure regular expressions. More than enough for what people write: of most it is seen at once whether
    * they are too large.
    */
-  readonly measuring: Budget = { steps: 200_000 }
+  readonly measuring: Budget = { steps: 100_000 }
   /** `Any`s that Envoy never opens. */
   unopened: Set<unknown> | undefined
 
