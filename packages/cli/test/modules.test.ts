@@ -78,9 +78,9 @@ const commands: ReadonlyArray<readonly [number, ReadonlyArray<string>, RegExp | 
   [540, ["get", "--timeout", "1", "http://127.0.0.1:1", "CDS"], undefined],
   [575, ["get", "--timeout", "1", "path:DIR", "CDS"], undefined],
   [530, ["watch", "127.0.0.1:1", "CDS"], /127\.0\.0\.1:1/],
-  [540, ["validate", "DIR"], undefined],
-  [580, ["diff", "DIR", "DIR"], undefined],
-  [835, ["serve", "DIR", "--port", "0", "--rest-port", "0", "--admin-port", "0", "--files-out", "OUT"], /^admin:$/m]
+  [555, ["validate", "DIR"], undefined],
+  [590, ["diff", "DIR", "DIR"], undefined],
+  [845, ["serve", "DIR", "--port", "0", "--rest-port", "0", "--admin-port", "0", "--files-out", "OUT"], /^admin:$/m]
 ]
 
 describe("Modules", { timeout: 3 * deadline }, () => {

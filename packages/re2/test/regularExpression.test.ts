@@ -354,6 +354,17 @@ it("replaces what re2js finds, groups too", () => {
   )
 })
 
+it("★ is in a text where re2js finds it", () => {
+  fc.assert(
+    fc.property(patterns, fc.array(texts, { maxLength: 4 }), (pattern, all) => {
+      const regex = Either.getOrThrow(RegularExpression.make(pattern))
+      const known = RE2JS.compile(pattern)
+      for (const text of all) expect([text, regex.isIn(text)]).toEqual([text, known.matcher(text).find()])
+    }),
+    { numRuns: 2_000 }
+  )
+})
+
 /** All matches of re2js replaced, as RE2 does. */
 const replaced = (pattern: string, text: string, substitution: string): string => {
   const matcher = RE2JS.compile(pattern).matcher(text)
