@@ -10777,7 +10777,7 @@ const server = [
   {
     fault: "alternatives of an expression count as instructions",
     file: "packages/re2/src/internal/Measure.ts",
-    line: "if (isOther || op === alternativeMatch || !goesOn(op)) size++",
+    line: "if ((id !== root && isRoot[id] === 1) || (op !== alternative && op !== nothing)) size++",
     becomes: "size++",
     by: "packages/validate/test/GroupRules.test.ts"
   },
