@@ -99,8 +99,27 @@ const [words, entries] = [1_000, 100]
 
 const notYaml = "it is not YAML"
 
+/** Some entries of a map in braces, as if there were no others; `undefined`: what is between them is wrong, or may be. */
+const inBraces = (
+  value: CST.FlowCollection,
+  from: number,
+  items: ReadonlyArray<CST.CollectionItem>
+): CST.FlowCollection | undefined => {
+  const isRight = items.every(({ key, sep, start, value: of }, at) => {
+    const isEmpty = key == null && sep === undefined && of === undefined
+    const isLast = from + at === value.items.length - 1
+    return (!isEmpty || isLast) && start.some(({ type }) => type === "comma") === from + at > 0
+  })
+  if (!isRight) return undefined
+  const [first, ...others] = items
+  if (first === undefined) return undefined
+  const comma = first.start.findIndex(({ type }) => type === "comma")
+  const bare = comma < 0 ? first : { ...first, start: first.start.toSpliced(comma, 1) }
+  return { ...value, items: [bare, ...others] }
+}
+
 /**
- * The document of a text, in parts if it is a block map: each with some of the entries. `undefined`: there are several. ★ The
+ * The document of a text, in parts if it is a map: each with some of the entries. `undefined`: there are several. ★ The
  * parser would compare each key with all before it, which takes seconds for ten thousand: who calls looks for those that are
  * there twice.
  */
@@ -123,8 +142,21 @@ const partsOf = function* (text: string, yaml: Yaml): TimeSlices.Parts<Iterable<
   if (tokens.findLastIndex(({ type }) => type === "document") !== at) return undefined
   const document = tokens[at]
   // What an alias stands for may be in another part.
-  if (hasAliases || document?.type !== "document" || document.value?.type !== "block-map") return compose(tokens)
+  if (hasAliases || document?.type !== "document") return compose(tokens)
   const { value } = document
+  if (value?.type === "flow-collection" && value.start.source === "{") {
+    const maps: Array<CST.FlowCollection> = []
+    for (let from = 0; from < value.items.length; from += entries) {
+      const map = inBraces(value, from, value.items.slice(from, from + entries))
+      if (map === undefined) return compose(tokens)
+      maps.push(map)
+    }
+    if (maps.length === 0) return compose(tokens)
+    return (function* () {
+      for (const map of maps) yield* compose(tokens.with(at, { ...document, value: map }))
+    })()
+  }
+  if (value?.type !== "block-map") return compose(tokens)
   const partFrom = (from: number): ReadonlyArray<CST.Token> => {
     const items = value.items.slice(from, from + entries)
     const [first] = items

@@ -5,7 +5,8 @@ import { appendFileSync, rmSync, writeFileSync } from "node:fs"
 import { stat } from "node:fs/promises"
 import { join } from "node:path"
 import { setImmediate } from "node:timers/promises"
-import { describe, expect, it } from "vitest"
+import { describe, expect, it, vi } from "vitest"
+import { Composer } from "yaml"
 import * as AllowList from "../src/AllowList.js"
 import { replaceFile, temporaryDirectory } from "./ServeProcess.js"
 
@@ -118,6 +119,34 @@ describe("an allow list", () => {
     const aliased = await AllowList.parseFile(`CN:a: &all [edge, canary]\n${long(500)}CN:b: *all\n`)
     expect(aliased.at(-1)).toEqual({ identity: "CN:b", groups: ["edge", "canary"] })
     expect(await AllowList.parseFile(`${long(500)}CN:a: [\n`)).toBe("it is not YAML")
+  })
+
+  it.each([
+    ["JSON", (members: ReadonlyArray<string>) => `{${members.join(",")}}`],
+    ["JSON in lines", (members: ReadonlyArray<string>) => `{\n  ${members.join(",\n  ")}\n}\n`],
+    [
+      "braces with a comma at the end",
+      (members: ReadonlyArray<string>) => `--- # all\n{ ${members.join(" , ")}, }\n...\n`
+    ]
+  ])("is read in parts as %s, too, and wrong where it would be as a whole", async (_, write) => {
+    const members = (count: number) =>
+      Array.from({ length: count }, (_, index) => `"spiffe://corp/ns/service-${index}": ["edge"]`)
+    const compose = vi.spyOn(Composer.prototype, "compose")
+    const rules = await AllowList.parseFile(write(members(2_500)))
+    expect(compose).toHaveBeenCalledTimes(25 + Number(write([]).includes(",")))
+    vi.restoreAllMocks()
+    expect(rules).toHaveLength(2_500)
+    expect(rules[2_499]).toEqual({ identity: "URI:spiffe://corp/ns/service-2499", groups: ["edge"] })
+    const twice = write([...members(250), members(8)[7] ?? ""])
+    expect(await AllowList.parseFile(twice)).toBe('"spiffe://corp/ns/service-7" is there twice')
+    for (const count of [99, 100, 101, 250]) {
+      expect(await AllowList.parseFile(write(members(count)))).toHaveLength(count)
+      // Two commas, wherever the parts begin.
+      expect(await AllowList.parseFile(write([...members(count), "", "CN:a: b"]))).toBe("it is not YAML")
+      expect(await AllowList.parseFile(write([...members(count), "CN:a: ["]))).toBe("it is not YAML")
+      expect(await AllowList.parseFile(`${write(members(count))}}`)).toBe("it is not YAML")
+    }
+    expect(await AllowList.parseFile(write(["", ...members(100)]))).toBe("it is not YAML")
   })
 
   it("★ is read once for all clients that come while it changes, and goes on if the first of them leaves", async () => {
