@@ -9473,7 +9473,7 @@ const server = [
   {
     fault: "a held version that is not UTF-8 is taken",
     file: "packages/transport-connect/src/server/VersionInterner.ts",
-    line: "    if (!isUtf8(entry)) return -1\n",
+    line: "    if (!isText(entry)) return -1\n",
     becomes: "",
     by: "packages/transport-connect/test/VersionInterner.test.ts"
   },

@@ -226,6 +226,45 @@ describe("an interner of names and versions", () => {
     assert.strictEqual(interner.size, 3)
   })
 
+  it("takes entries of up to 500 bytes, with lengths in as few bytes as it takes, and no others", () => {
+    const interner = make(100_000)
+    const encoded = (name: string, version: string): Uint8Array =>
+      toBinary(
+        DeltaDiscoveryRequestSchema,
+        create(DeltaDiscoveryRequestSchema, { initialResourceVersions: { [name]: version } })
+      )
+    const taken = (bytes: Uint8Array): number =>
+      interner.take(bytes, viewOf(bytes), 0, bytes.length, new Numbers()) === bytes.length ? interner.size - 1 : -1
+    for (const [name, version] of [
+      ["n".repeat(110), "0123456789abcdef"],
+      ["n".repeat(127), "0123456789abcdef"],
+      ["n".repeat(128), ""],
+      ["é".repeat(200), "0123456789abcdef"],
+      ["a", "v".repeat(200)],
+      ["n".repeat(478), "0123456789abcdef"]
+    ] as const) {
+      const number = taken(encoded(name, version))
+      assert.isAtLeast(number, 0)
+      assert.deepStrictEqual(interner.textOf(number), [name, version])
+    }
+    const { size } = interner
+    const long = encoded("n".repeat(130), "0123456789abcdef")
+    assert.deepStrictEqual(Array.from(long.subarray(0, 6)), [0x2a, 0x97, 0x01, 0x0a, 0x82, 0x01])
+    for (const other of [
+      encoded("n".repeat(500), "1"),
+      // Lengths that take more bytes than they need, a text that is not UTF-8, and one that ends behind the entry.
+      Uint8Array.of(0x2a, 0x86, 0, 0x0a, 1, 0x61, 0x12, 1, 0x31),
+      Uint8Array.from([0x2a, 0x98, 1, ...long.subarray(3, 137), 0x90, 0, ...long.subarray(138)]),
+      long.with(10, 0xff),
+      long.with(5, 2),
+      long.subarray(0, -1),
+      long.subarray(0, 2)
+    ]) {
+      assert.strictEqual(taken(other), -1)
+    }
+    assert.strictEqual(interner.size, size)
+  })
+
   it("looks at a bounded number of pairs that have one hash, and turns away the others without being full", () => {
     const interner = make(100_000, () => 7)
     const numbers = Array.from({ length: 200 }, (_, index) => put(interner, `${index}`, "1"))

@@ -6,13 +6,13 @@ import type { ReadVersions } from "@effect-xds/core/wire/Request"
 import type { HeldVersions } from "@effect-xds/core/resource/HeldVersions"
 import * as Held from "@effect-xds/core/resource/HeldVersions"
 import { Numbers } from "./Numbers.js"
-import { entryTag, type VersionInterner } from "./VersionInterner.js"
+import { entryTag, lengthAt, longest, type VersionInterner } from "./VersionInterner.js"
 
 /** Wire types of protobuf. */
 const [varint, fixed64, lengthDelimited, fixed32] = [0, 1, 2, 5]
 
 /** More bytes than an interned entry or the head of another field takes. */
-const mostBegun = 160
+const mostBegun = longest + 16
 
 /** Receives the bytes that are passed on. It must copy them at once: the buffer is reused. */
 export type Keep = (bytes: Uint8Array, start: number, end: number) => void
@@ -84,9 +84,11 @@ export class HeldVersionsReader implements ReadVersions {
   #field(bytes: Uint8Array, view: DataView, at: number, end: number): number {
     if (bytes[at] === entryTag) {
       if (at + 2 > end) return at
-      const length = bytes[at + 1] ?? 0
-      if (length < 0x80) {
-        const entryEnd = at + 2 + length
+      const isOneByte = (bytes[at + 1] ?? 0) < 0x80
+      if (!isOneByte && at + 3 > end) return at
+      const length = lengthAt(bytes, at + 1)
+      if (length >= 0 && length <= longest) {
+        const entryEnd = at + (isOneByte ? 2 : 3) + length
         if (entryEnd > end) return at
         const next = this.interner.take(bytes, view, at, end, this.#numbers)
         this.#taken += next - at

@@ -21,8 +21,10 @@ const leastBytes = 24
 /** The tags of a map entry, and of its key and value. */
 export const entryTag = 0x2a
 const [keyTag, valueTag] = [0x0a, 0x12]
-/** The longest entry that is interned, in bytes: its lengths take one byte each. */
-const longest = 0x7f
+/** The longest entry that is interned, in bytes. */
+export const longest = 500
+/** From here on a length takes two bytes. */
+const twoBytes = 0x80
 
 const larger = (words: Int32Array, least: number): Int32Array<ArrayBuffer> => {
   const grown = new Int32Array(Math.max(least, 2 * words.length))
@@ -36,16 +38,53 @@ const larger = (words: Int32Array, least: number): Int32Array<ArrayBuffer> => {
  */
 const isNumeric = (byte: number): boolean => byte !== 0 && (byte & 0x7f) !== 0x7f
 
+/** A length of one byte or two, as few as it takes; -1 if it is none. */
+export const lengthAt = (bytes: Uint8Array, at: number): number => {
+  const first = bytes[at] ?? 0
+  if (first < twoBytes) return first
+  const second = bytes[at + 1] ?? 0
+  return second === 0 || second >= twoBytes ? -1 : first - twoBytes + twoBytes * second
+}
+
+/** Where a text begins whose length is here. */
+const textStart = (bytes: Uint8Array, at: number): number => at + ((bytes[at] ?? 0) < twoBytes ? 1 : 2)
+
+/** Where a text ends whose length is here; -1 if that is none. */
+const textEnd = (bytes: Uint8Array, at: number): number => {
+  const length = lengthAt(bytes, at)
+  return length < 0 ? -1 : textStart(bytes, at) + length
+}
+
+/** {@link plainEnd} of an entry whose length takes two bytes. */
+const plainEndOfLong = (bytes: Uint8Array, at: number, end: number): number => {
+  const length = lengthAt(bytes, at + 1)
+  const entry = at + 3
+  const entryEnd = entry + length
+  if (length < twoBytes || length > longest || entryEnd > end || bytes[entry] !== keyTag) return -1
+  const value = textEnd(bytes, entry + 1)
+  const isPlain = value >= 0 && value + 2 <= entryEnd && bytes[value] === valueTag
+  return isPlain && textEnd(bytes, value + 1) === entryEnd ? entryEnd : -1
+}
+
 /** The end of the plain, complete entry that begins here; -1 if there is none. */
 const plainEnd = (bytes: Uint8Array, at: number, end: number): number => {
   if (at + 2 > end || bytes[at] !== entryTag) return -1
   const entry = at + 2
   const length = bytes[at + 1] ?? 0
+  if (length >= twoBytes) return plainEndOfLong(bytes, at, end)
   const entryEnd = entry + length
-  if (length > longest || entryEnd > end || bytes[entry] !== keyTag) return -1
+  if (entryEnd > end || bytes[entry] !== keyTag) return -1
   const value = entry + 2 + (bytes[entry + 1] ?? 0)
   const isPlain = value + 2 <= entryEnd && bytes[value] === valueTag && value + 2 + (bytes[value + 1] ?? 0) === entryEnd
   return isPlain ? entryEnd : -1
+}
+
+/** Whether the name and the version of a plain entry are UTF-8. */
+const isText = (entry: Uint8Array): boolean => {
+  // Tags and lengths of one byte are ASCII: the entry is UTF-8 exactly if its texts are.
+  if (entry.length < twoBytes) return isUtf8(entry)
+  const value = textEnd(entry, 1)
+  return isUtf8(entry.subarray(textStart(entry, 1), value)) && isUtf8(entry.subarray(textStart(entry, value + 1)))
 }
 
 /**
@@ -85,7 +124,7 @@ export class VersionInterner {
 
   /**
    * Interns consecutive plain entries of `initial_resource_versions`: a name and a version, in this order and of less
-   * than 124 bytes together, as every client writes them. Returns where it stopped: at something else, an entry that is
+   * than 495 bytes together, as every client writes them. Returns where it stopped: at something else, an entry that is
    * not plain or not complete, not text, or one without room.
    */
   take(bytes: Uint8Array, view: DataView, start: number, end: number, into: Numbers): number {
@@ -94,7 +133,7 @@ export class VersionInterner {
     let count = 0
     for (;;) {
       const entryEnd = plainEnd(bytes, at, end)
-      const number = entryEnd < 0 ? -1 : this.#numberOf(bytes, view, at + 2, entryEnd)
+      const number = entryEnd < 0 ? -1 : this.#numberOf(bytes, view, textStart(bytes, at + 1), entryEnd)
       if (number < 0) break
       found[count++] = number
       at = entryEnd
@@ -181,8 +220,8 @@ export class VersionInterner {
   }
 
   #add(entry: Uint8Array, hash: number, slot: number): number {
-    // Tags and lengths are ASCII: the entry is UTF-8 exactly if its name and version are. Others are for the decoder to refuse.
-    if (!isUtf8(entry)) return -1
+    // What is no text is for the decoder to refuse.
+    if (!isText(entry)) return -1
     const start = this.#starts[this.#size] ?? 0
     const end = start + entry.length
     if (end > this.maxBytes || leastBytes * this.#size >= this.maxBytes) {
@@ -223,8 +262,9 @@ export class VersionInterner {
   /** The name and version of a number. */
   textOf(number: number): readonly [name: string, version: string] {
     const start = this.#starts[number] ?? 0
-    const value = start + 2 + (this.#bytes[start + 1] ?? 0)
-    const text = (from: number, to: number): string => this.#decoder.decode(this.#bytes.subarray(from, to))
-    return [text(start + 2, value), text(value + 2, this.#starts[number + 1] ?? 0)]
+    const bytes = this.#bytes
+    const value = textEnd(bytes, start + 1)
+    const text = (from: number, to: number): string => this.#decoder.decode(bytes.subarray(from, to))
+    return [text(textStart(bytes, start + 1), value), text(textStart(bytes, value + 1), this.#starts[number + 1] ?? 0)]
   }
 }
