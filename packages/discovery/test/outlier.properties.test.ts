@@ -199,8 +199,8 @@ const settings = fc
     enforcingConsecutiveLocalOriginFailure: percent,
     successRateMinimumHosts: small,
     successRateRequestVolume: small,
-    // None whose square is a simple fraction: at a bound that is met exactly rounding decides.
-    successRateStdevFactor: fc.constantFrom(0, 310, 730, 1_100),
+    // Not 0, and none whose square is a simple fraction: at a bound that is met exactly rounding decides.
+    successRateStdevFactor: fc.constantFrom(1, 310, 730, 1_100),
     enforcingSuccessRate: percent,
     enforcingLocalOriginSuccessRate: percent,
     failurePercentageMinimumHosts: small,
