@@ -12540,7 +12540,7 @@ const inDatabase = [
   },
   {
     fault: "a server's words are lines of the terminal",
-    file: "packages/cli/src/Collection.ts",
+    file: "packages/cli/src/Target.ts",
     line: "gives no answer: ${ErrorLine.within(reason)}",
     becomes: "gives no answer: ${reason}",
     by: "packages/cli/test/ErrorLine.test.ts"

@@ -12,15 +12,11 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { CommandFailure } from "./CommandFailure.js"
-import * as ErrorLine from "./ErrorLine.js"
 import type { Found } from "./ResourceText.js"
 import type * as Target from "./Target.js"
 
 /** A server may answer in parts: after this many milliseconds without one, what came is all. */
 const quiet = 300
-
-const unreachable = (address: string, reason: string): CommandFailure =>
-  new CommandFailure({ kind: "failed", message: `${address} gives no answer: ${ErrorLine.within(reason)}` })
 
 /**
  * A type as a client watches it.
@@ -40,7 +36,7 @@ export const watchable = (type: ResourceType.ResourceType): Effect.Effect<Watcha
  * @since 0.1.0
  */
 const refusalOf = (
-  address: string,
+  { address, noAnswer }: Target.Connected,
   type: ResourceType.ResourceType,
   event: ResourceEvent.ResourceEvent<Message>
 ): CommandFailure | undefined => {
@@ -50,7 +46,7 @@ const refusalOf = (
   }
   if (event._tag !== "Error") return undefined
   const { code, message } = event.error
-  if (code === Status.codes.UNAVAILABLE || event.name === "*") return unreachable(address, message)
+  if (code === Status.codes.UNAVAILABLE || event.name === "*") return noAnswer(message)
   const text = `${type.shortName} ${JSON.stringify(event.name)} cannot be had from ${address}: ${message}`
   return new CommandFailure({ kind: "failed", message: text })
 }
@@ -78,16 +74,17 @@ export const whole = ({ notTaken }: Pick<Collected, "notTaken">): Effect.Effect<
     : Effect.fail(new CommandFailure({ kind: "failed", message: notTaken.join("\n") }))
 
 const one = (
-  { address, answered, client, isFiles }: Target.Connected,
+  connected: Target.Connected,
   type: ResourceType.ResourceType,
   watched: WatchableType.WatchableType<Message>,
   name: string,
   timeout: number
 ): Effect.Effect<Found, CommandFailure> => {
+  const { answered, client, isFiles, noAnswer } = connected
   const late = Effect.delay(answered([type]), timeout * 1000)
   return Stream.orDie(client.watch(watched, name)).pipe(
     Stream.mapEffect((event) => {
-      const refusal = refusalOf(address, type, event)
+      const refusal = refusalOf(connected, type, event)
       // Silence of the server is no word about the resource.
       const ask = event._tag === "DoesNotExist" && !isFiles ? answered([type]) : Effect.void
       if (refusal !== undefined) return Effect.zipRight(ask, Effect.fail(refusal))
@@ -98,7 +95,7 @@ const one = (
     Stream.filterMap((found) => found),
     Stream.runHead,
     Effect.flatten,
-    Effect.catchTag("NoSuchElementException", () => Effect.fail(unreachable(address, "the watch ended"))),
+    Effect.catchTag("NoSuchElementException", () => Effect.fail(noAnswer("the watch ended"))),
     // The client begins to count when it is connected.
     Effect.raceFirst(Effect.zipRight(isFiles ? Effect.void : late, Effect.never))
   )
@@ -130,7 +127,7 @@ export const some = (
  * @since 0.1.0
  */
 export const all = (
-  { address, client, isFiles, notTaken }: Target.Connected,
+  { client, isFiles, noAnswer, notTaken }: Target.Connected,
   types: ReadonlyArray<ResourceType.ResourceType>,
   timeout: number
 ): Effect.Effect<Collected, CommandFailure> =>
@@ -153,7 +150,7 @@ export const all = (
             if (event._tag !== "Error" || (event.name !== "*" && event.error.code !== Status.codes.UNAVAILABLE)) {
               return Effect.void
             }
-            return Deferred.fail(failed, unreachable(address, event.error.message))
+            return Deferred.fail(failed, noAnswer(event.error.message))
           })
         yield* Effect.forkScoped(Stream.runForEach(client.watchAll(yield* watchable(type)), take))
       }

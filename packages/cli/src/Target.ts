@@ -6,6 +6,7 @@
 import * as Bootstrap from "@effect-xds/client/Bootstrap"
 import * as XdsClient from "@effect-xds/client/XdsClient"
 import type { Api, ResourceType } from "@effect-xds/proto/ResourceType"
+import * as Reason from "@effect-xds/proto/Reason"
 import * as ClientTransport from "@effect-xds/transport/ClientTransport"
 import type { FileStatus } from "@effect-xds/transport-filesystem"
 import * as Effect from "effect/Effect"
@@ -78,7 +79,8 @@ const transportOf = async (address: string, { api, timeout }: Config): Promise<T
     }
     case "grpc": {
       const ConnectClient = await import("@effect-xds/transport-connect/ConnectClient")
-      return { service: ConnectClient.make({ api }) }
+      // A little less than a command waits, so that it is told why.
+      return { service: ConnectClient.make({ api, connectTimeout: timeout * 900 }) }
     }
   }
 }
@@ -89,6 +91,33 @@ const credentialsOf = (address: string, config: Config): ClientTransport.Credent
     config.tls || address.startsWith("https://") || [ca, cert, key, serverName].some((each) => each !== undefined)
   return isTls ? { _tag: "Tls", ca, cert, key, serverName } : ClientTransport.insecure
 }
+
+/** A file that is not there is no wrong usage. */
+const readable = (credentials: Extract<ClientTransport.Credentials, { readonly _tag: "Tls" }>) =>
+  Effect.gen(function* () {
+    const { ca, cert, key } = credentials
+    if ((cert === undefined) !== (key === undefined)) {
+      const message = "--tls-cert and --tls-key go together: give both or none"
+      return yield* new CommandFailure({ kind: "usage", message })
+    }
+    const ClientTls = yield* Effect.promise(() => import("@effect-xds/transport-node/ClientTls"))
+    const RegularFile = yield* Effect.promise(() => import("@effect-xds/transport-node/RegularFile"))
+    for (const [option, file] of [
+      ["ca", ca],
+      ["cert", cert],
+      ["key", key]
+    ] as const) {
+      if (file === undefined) continue
+      yield* Effect.tryPromise({
+        try: () => RegularFile.read(file),
+        catch: (cause) => failed(`--tls-${option} ${file} cannot be read: ${Reason.of(cause)}`)
+      })
+    }
+    yield* Effect.try({
+      try: () => ClientTls.load(credentials),
+      catch: (cause) => failed(`TLS cannot be used: ${Reason.of(cause)}`)
+    })
+  })
 
 /** One line each, on the standard error. */
 const toStderr = (line: string): void => ErrorLine.say(`effect-xds: ${ErrorLine.within(line)}`)
@@ -111,6 +140,17 @@ const whoAsks = ({ metadata, nodeCluster, nodeId }: Config): string => {
   return `node id ${JSON.stringify(nodeId)}, ${cluster}${missing}`
 }
 
+/** The options that belong to what a transport says. */
+const hintOf = (reason: string, address: string): string => {
+  const isRest = kindOf(address) === "rest"
+  if (reason.endsWith("may want TLS")) return isRest ? ": https://" : ": --tls, or --tls-ca FILE with its authority"
+  if (reason.endsWith("may be in the clear"))
+    return isRest ? ": http://, and no --tls" : ": no --tls, nor --tls-ca and the like"
+  if (reason.endsWith("give its authority")) return ": --tls-ca FILE"
+  if (reason.includes("certificate is not for")) return "; another name is expected with --tls-server-name NAME"
+  return /wants? a certificate of this client/.test(reason) ? ": --tls-cert FILE and --tls-key FILE" : ""
+}
+
 const failed = (message: string): CommandFailure => new CommandFailure({ kind: "failed", message })
 
 /**
@@ -123,6 +163,8 @@ export interface Connected {
   readonly client: XdsClient.Service
   /** There is nobody who could say that there is nothing. */
   readonly isFiles: boolean
+  /** That nothing can be had, as of a server that cannot be reached; with the options that may be missing. */
+  readonly noAnswer: (reason: string) => CommandFailure
   /** Fails where nothing has come of any of these types. A server that has nothing says so. */
   readonly answered: (types: ReadonlyArray<ResourceType>) => Effect.Effect<void, CommandFailure>
   /** Why resources, and files that are being read, were not taken: a line each. */
@@ -145,15 +187,19 @@ export const connect = (
     const path = pathOf(address)
     // Who watches waits for it.
     if (path !== undefined && !tells) yield* PathOnDisk.look(path)
+    const credentials = credentialsOf(address, config)
+    if (kind !== "files" && credentials._tag === "Tls") yield* readable(credentials)
     const { service, status = Effect.succeed([]) } = yield* Effect.promise(() => transportOf(address, config))
     const rejections: Array<string> = []
+    const noAnswer = (reason: string): CommandFailure =>
+      failed(`${address} gives no answer: ${ErrorLine.within(reason)}${hintOf(reason, address)}`)
     const keep = (line: string): void => {
       if (isRejection(line)) rejections.push(line)
     }
     const client = yield* XdsClient.make({
       bootstrap: Bootstrap.make({
         // Told is what the server says: what it deletes is gone.
-        servers: [{ address, credentials: credentialsOf(address, config), failOnDataErrors: true }],
+        servers: [{ address, credentials, failOnDataErrors: true }],
         node: {
           id: config.nodeId,
           cluster: config.nodeCluster,
@@ -171,6 +217,7 @@ export const connect = (
     return {
       address,
       client,
+      noAnswer,
       isFiles: kind === "files",
       answered: Effect.fn(function* (types) {
         const answered = yield* client.answered
@@ -178,11 +225,11 @@ export const connect = (
         if (kind === "files") return yield* failed(`${address} has no file that could be read`)
         const [connection] = yield* client.connections
         const within = `within ${config.timeout} s`
-        if (connection?.state !== "Connecting") {
-          return yield* failed(`${address} did not answer ${within} for ${whoAsks(config)}`)
-        }
-        const { lastError } = connection
-        return yield* failed(`${address} gives no answer: ${ErrorLine.within(lastError ?? `no connection ${within}`)}`)
+        if (connection?.state === "Connecting")
+          return yield* noAnswer(connection.lastError ?? `no connection ${within}`)
+        // One of REST that has nothing may hold the request.
+        const why = kind === "rest" ? ": it may be no REST server of xDS, or have nothing" : ""
+        return yield* failed(`${address} did not answer ${within}${why} for ${whoAsks(config)}`)
       }),
       notTaken: Effect.map(status, (files) => {
         const errors = files.flatMap(({ error }) => (error === undefined ? [] : [error.message]))

@@ -111,7 +111,7 @@ describe("get", () => {
         'did not answer within 1 s for node id "effect-xds", cluster "unknown"'
       ],
       [["--node-cluster", "unknown", "--separate", ...soon, grpc, "EDS", "a"], 3, "did not answer within 1 s for node"],
-      [["--node-cluster", "unknown", ...soon, `http://${rest}`, "CDS"], 3, "did not answer within 1 s for node"],
+      [["--node-cluster", "unknown", ...soon, `http://${rest}`, "CDS"], 3, "or have nothing for node id"],
       [
         [...soon, grpc, "CDS"],
         3,
@@ -153,15 +153,17 @@ describe("get", () => {
       const bound = mute.address()
       const address = `127.0.0.1:${typeof bound === "object" && bound !== null ? bound.port : 0}`
       const soon = ["--timeout", "1"]
-      const silent = `${address} did not answer within 1 s for node id "effect-xds", no cluster`
+      const silent = `${address} gives no answer: the server takes connections and says nothing in HTTP/2`
+      const ofRest = `${address} did not answer within 1 s: it may be no REST server of xDS, or have nothing for node id`
+      const ofTls = `${address} gives no answer: cannot connect to ${address}: the server takes connections and says nothing in TLS`
       const outcomes = [
         [["get", ...soon, address, "CDS"], silent],
         [["get", ...soon, address, "CDS", "a"], silent],
-        [["get", ...soon, `http://${address}`, "EDS", "a"], silent],
+        [["get", ...soon, `http://${address}`, "EDS", "a"], ofRest],
         [["diff", ...soon, address, small()], silent],
         // A handshake that does not end counts, too.
-        [["get", ...soon, "--tls", address, "CDS"], `${address} gives no answer: no connection within 1 s`],
-        [["get", ...soon, "--tls", address, "CDS", "a"], `${address} gives no answer: no connection within 1 s`]
+        [["get", ...soon, "--tls", address, "CDS"], ofTls],
+        [["get", ...soon, "--tls", address, "CDS", "a"], ofTls]
       ] as const
       for (const [args, words] of outcomes) {
         const { code, error, out } = await run(...args)
@@ -204,6 +206,44 @@ describe("get", () => {
       expect([error, code, lines.length]).toEqual(["", 0, 3])
       expect((await run("get", ...edge, "--tls-ca", tls.ca, address, "CDS")).code).toBe(3)
     }
+  })
+
+  it("says what is wrong with TLS, and with which option it may be right", { timeout: limit }, async () => {
+    const tls = await mutualTls()
+    const { ca } = await mutualTls()
+    const [own, clear] = await Promise.all([serve(small(), tls.server), serve(small())])
+    const rest = `https://${own.rest.replace(/^https:\/\//, "")}`
+    const [cert, key] = [
+      join(directoryOf({ "a.pem": tls.pem.cert }), "a.pem"),
+      join(directoryOf({ "a.key": "" }), "a.key")
+    ]
+    const outcomes = [
+      [[own.grpc], 3, "it may want TLS: --tls, or --tls-ca FILE with its authority"],
+      [[rest.replace("https", "http")], 3, "closed the connection without an answer; it may want TLS: https://"],
+      [["--tls-ca", ca, own.grpc], 3, "is of no authority that this client trusts"],
+      [["--tls-ca", ca, rest], 3, "give its authority: --tls-ca FILE"],
+      [["--tls-ca", tls.ca, own.grpc], 3, ": --tls-cert FILE and --tls-key FILE"],
+      [["--tls-ca", tls.ca, rest], 3, ": --tls-cert FILE and --tls-key FILE"],
+      [
+        ["--tls-ca", tls.ca, "--tls-server-name", "other.corp", own.grpc],
+        3,
+        "is not for other.corp, but for IP Address:127"
+      ],
+      [["--tls-ca", tls.ca, clear.grpc], 3, "is not TLS; it may be in the clear: no --tls, nor --tls-ca and the like"],
+      [["--tls-ca", tls.ca, `https://${clear.rest}`], 3, "is not TLS; it may be in the clear: http://, and no --tls"],
+      [["--tls-ca", "/no/such.pem", own.grpc], 3, "--tls-ca /no/such.pem cannot be read: ENOENT"],
+      [["--tls-cert", cert, own.grpc], 2, "--tls-cert and --tls-key go together: give both or none"],
+      [["--tls-cert", cert, "--tls-key", key, own.grpc], 3, `tls.key ${key}: it is empty`]
+    ] as const
+    await Promise.all(
+      outcomes.map(async ([args, expected, words]) => {
+        const { code, error, out } = await run("get", ...edge, ...args, "CDS")
+        expect([args, code, out]).toEqual([args, expected, ""])
+        expect(error).toContain(words)
+        expect(error.split("\n")).toHaveLength(1)
+        expect(error).not.toContain("SSL routines")
+      })
+    )
   })
 })
 

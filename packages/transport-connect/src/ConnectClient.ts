@@ -56,7 +56,10 @@ export interface KeepaliveOptions {
 export interface Options {
   /** The largest response in bytes, also after decompression. Default 67 108 864 (64 MiB). */
   readonly maxResponseBytes?: number | undefined
-  /** The limit for a connection with its TLS handshake. Default: 20 seconds. */
+  /**
+   * The limit for a connection with its TLS handshake, and then for the first words of the server in HTTP/2, without which the
+   * connection is given up. Default: 20 seconds.
+   */
   readonly connectTimeout?: Duration.DurationInput | undefined
   readonly keepalive?: KeepaliveOptions | undefined
   /**
@@ -155,6 +158,8 @@ class Channel implements ClientTransport.Channel {
   #session: Http2.ClientHttp2Session | undefined
   /** Connections on which the server has said something in HTTP/2. */
   readonly #heard = new WeakSet<Http2.ClientHttp2Session>()
+  /** Those that were given up because it said nothing in time. */
+  readonly #mute = new WeakSet<Http2.ClientHttp2Session>()
   /** Streams that may still wait for call credentials, and what stops asking for them. */
   readonly #asking = new Map<GrpcClientStream, () => void>()
   /** Streams that wait for the connection being made; `undefined` if none is being made. */
@@ -294,7 +299,10 @@ class Channel implements ClientTransport.Channel {
       done(outcome)
     }
     const timer = setTimeout(() => {
-      finish(Either.left(`no connection within ${this.#connectTimeout} ms`))
+      const isReached = socket instanceof Tls.TLSSocket && !socket.connecting
+      const mute = "the server takes connections and says nothing in TLS, for"
+      const what = isReached ? `${mute} ${this.#connectTimeout} ms; it may be in the clear` : undefined
+      finish(Either.left(what ?? `no connection within ${this.#connectTimeout} ms`))
       socket?.destroy()
     }, this.#connectTimeout)
     const socket = this.#dial((reason) => finish(Either.left(reason)))
@@ -302,7 +310,7 @@ class Channel implements ClientTransport.Channel {
     socket.once(socket instanceof Tls.TLSSocket ? "secureConnect" : "connect", () => {
       if (isConnected || this.#closed) return void socket.destroy()
       if (socket instanceof Tls.TLSSocket && socket.alpnProtocol !== "h2") {
-        finish(Either.left("the server does not speak HTTP/2 (ALPN h2)"))
+        finish(Either.left("the server does not speak HTTP/2 (ALPN h2); it may be no gRPC server"))
         return void socket.destroy()
       }
       finish(Either.right(this.#start(socket)))
@@ -336,9 +344,12 @@ class Channel implements ClientTransport.Channel {
       socket.setNoDelay(true)
     }
     this.#connections.set(socket, undefined)
-    socket.on("error", (error) =>
-      onError(error.message === "" ? String(Reflect.get(error, "code")) : TlsFailure.reasonOf(error))
-    )
+    let isReached = false
+    socket.once("connect", () => (isReached = true))
+    socket.on("error", (error) => {
+      const isReset = isReached && credentials._tag === "Tls" && Reflect.get(error, "code") === "ECONNRESET"
+      onError(isReset ? TlsFailure.cutOff : TlsFailure.ofClient(error))
+    })
     socket.once("close", () => {
       onError("the connection was closed before it was of use")
       this.#connections.delete(socket)
@@ -353,7 +364,20 @@ class Channel implements ClientTransport.Channel {
       settings: { initialWindowSize: window, enablePush: false }
     })
     session.setLocalWindowSize(window)
-    session.once("remoteSettings", () => this.#heard.add(session))
+    const silence = setTimeout(() => {
+      // Timers run before sockets are read: after a pause of this process the words may lie in the socket.
+      setImmediate(() => {
+        if (this.#heard.has(session) || session.destroyed) return
+        this.#mute.add(session)
+        session.destroy()
+        // Node would first wait until the server has read everything.
+        socket.destroy()
+      })
+    }, this.#connectTimeout)
+    session.once("remoteSettings", () => {
+      clearTimeout(silence)
+      this.#heard.add(session)
+    })
     this.#session = session
     this.#connections.set(socket, session)
     // A session error also ends its streams, which report it.
@@ -366,6 +390,7 @@ class Channel implements ClientTransport.Channel {
       onLost: (reason) => this.#warn(`${reason}, the connection is given up`)
     })
     session.once("close", () => {
+      clearTimeout(silence)
       stopPings()
       if (this.#session === session) this.#session = undefined
     })
@@ -374,14 +399,19 @@ class Channel implements ClientTransport.Channel {
 
   /** Why a connection was lost. Who is not let in hears of it only after the handshake of TLS 1.3, and often nothing. */
   #lost(session: Http2.ClientHttp2Session, error: Error | undefined): string {
-    const lost =
-      error === undefined ? "the connection was lost" : `the connection was lost: ${TlsFailure.reasonOf(error)}`
-    if (this.#heard.has(session) || (error !== undefined && TlsFailure.isAlert(error))) return lost
     const { credentials } = this.server
-    if (credentials._tag === "Insecure") return `${lost}; the server said nothing in HTTP/2, it may want TLS`
-    const what =
-      credentials.cert === undefined ? "want a certificate of this client" : "not accept this client's certificate"
-    return `${lost}; the server said nothing, it may ${what}`
+    const hint = TlsFailure.ofSilence(credentials)
+    if (this.#mute.has(session)) {
+      const what = "the server takes connections and says nothing in HTTP/2"
+      return `${what}, for ${this.#connectTimeout} ms: it may be no gRPC server, or ${hint}`
+    }
+    const lost =
+      error === undefined ? "the connection was lost" : `the connection was lost: ${TlsFailure.ofClient(error)}`
+    if (this.#heard.has(session) || (error !== undefined && TlsFailure.isAlert(error))) return lost
+    if (error !== undefined && Reflect.get(error, "code") === "ERR_HTTP2_ERROR") {
+      return `what the server says is not HTTP/2: it may be no gRPC server, or ${hint}`
+    }
+    return `${lost}; the server said nothing${credentials._tag === "Insecure" ? " in HTTP/2" : ""}, ${hint}`
   }
 
   #warn(message: string): void {

@@ -269,9 +269,55 @@ describe("ConnectClient", () => {
       const { heard } = open(yield* channel(address, { connectTimeout: 50 }, { _tag: "Tls", ca: authority.cert }))
       yield* eventually(() =>
         expect(heard.ends).toEqual([
-          Status.make("UNAVAILABLE", `cannot connect to ${address}: no connection within 50 ms`)
+          Status.make(
+            "UNAVAILABLE",
+            `cannot connect to ${address}: the server takes connections and says nothing in TLS, for 50 ms; it may be in the clear`
+          )
         ])
       )
+    })
+  )
+
+  it.scopedLive("gives up on a connection on which the server says nothing in HTTP/2 in time", () =>
+    Effect.gen(function* () {
+      let closed = 0
+      const listener = Net.createServer((socket) => {
+        socket.on("error", () => undefined)
+        socket.on("close", () => closed++)
+        socket.resume()
+      })
+      yield* Effect.acquireRelease(
+        Effect.async<void>((resume) => void listener.listen(0, "127.0.0.1", () => resume(Effect.void))),
+        () => Effect.sync(() => void listener.close())
+      )
+      const { heard } = open(yield* channel(addressOf(listener), { connectTimeout: 50 }))
+      yield* eventually(() =>
+        expect(heard.ends).toEqual([
+          Status.make(
+            "UNAVAILABLE",
+            "the server takes connections and says nothing in HTTP/2, for 50 ms: it may be no gRPC server, or it may want TLS"
+          )
+        ])
+      )
+      yield* eventually(() => expect(closed).toBe(1))
+    })
+  )
+
+  it.scopedLive("says so of a server that speaks another protocol", () =>
+    Effect.gen(function* () {
+      for (const words of ["SSH-2.0-OpenSSH_9.6\r\n", "HTTP/1.1 400 Bad Request\r\n\r\n"]) {
+        const listener = Net.createServer((socket) => void socket.on("error", () => undefined).write(words))
+        yield* Effect.acquireRelease(
+          Effect.async<void>((resume) => void listener.listen(0, "127.0.0.1", () => resume(Effect.void))),
+          () => Effect.sync(() => void listener.close())
+        )
+        const { heard } = open(yield* channel(addressOf(listener)))
+        yield* eventually(() =>
+          expect(heard.ends).toMatchObject([
+            { message: "what the server says is not HTTP/2: it may be no gRPC server, or it may want TLS" }
+          ])
+        )
+      }
     })
   )
 
@@ -651,9 +697,12 @@ describe("ConnectClient with TLS", () => {
       expect(yield* end(credentials({ serverName: "localhost" }))).toBe(undefined)
       expect(yield* end(credentials({ serverName: "other.example" }))).toMatchObject({
         code: "UNAVAILABLE",
-        message: containing("other.example")
+        message: containing("the server's certificate is not for other.example, but for DNS:")
       })
-      expect(yield* end(credentials({ ca: stranger.cert }))).toMatchObject({ code: "UNAVAILABLE" })
+      expect(yield* end(credentials({ ca: stranger.cert }))).toMatchObject({
+        code: "UNAVAILABLE",
+        message: containing("the server's certificate is of no authority that this client trusts")
+      })
       expect(yield* end({ _tag: "Insecure" })).toMatchObject({ code: "UNAVAILABLE" })
     })
   )
@@ -669,13 +718,15 @@ describe("ConnectClient with TLS", () => {
           return heard.ends[0]?.message
         })
       // In TLS 1.3 the server's alert comes when the handshake is over for the client.
-      expect(yield* why(credentials())).toMatch(/^the connection was lost: [a-z0-9 ]*certificate required$/)
-      expect(yield* why(credentials({ cert: stranger.cert, key: stranger.key }))).toBe(
-        "the connection was lost; the server said nothing, it may not accept this client's certificate"
+      expect(yield* why(credentials())).toMatch(
+        /^the connection was lost: the server wants a certificate of this client \([a-z0-9 ]*certificate required\)$/
+      )
+      expect(yield* why(credentials({ cert: stranger.cert, key: stranger.key }))).toContain(
+        "; the server said nothing, it may not accept this client's certificate"
       )
       expect(yield* why({ _tag: "Insecure" })).toContain("the server said nothing in HTTP/2, it may want TLS")
       expect(yield* why(credentials(), plain)).toBe(
-        `cannot connect to localhost:${plain}: wrong version number; the other side may not speak TLS`
+        `cannot connect to localhost:${plain}: what the other side says is not TLS; it may be in the clear`
       )
       // A server that resets whoever connects, as one that is being started behind a proxy.
       const listener = yield* Effect.acquireRelease(

@@ -255,7 +255,18 @@ describe("TLS", () => {
       expect(yield* fail({ ...tls, cert: join(directory, "none.pem") })).toMatch(
         /^tls\.cert cannot be read: ENOENT.*none\.pem/
       )
-      expect(yield* fail({ ...tls, key: stranger.key })).toMatch(/^tls cannot be used: .*mismatch/)
+      expect(yield* fail({ ...tls, key: stranger.key })).toBe(
+        "tls cannot be used: tls.key: it does not fit the certificate in tls.cert"
+      )
+      // Node would take it for no key, and every handshake would fail.
+      const begins = "a PEM file begins with -----BEGIN PRIVATE KEY-----"
+      const empty = join(directory, "empty.key")
+      writeFileSync(empty, "")
+      expect(yield* fail({ ...tls, key: empty })).toBe(`tls.key ${empty}: it is empty; ${begins}`)
+      expect(yield* fail({ ...tls, key: tls.cert })).toBe(`tls.key: there is no private key in it; ${begins}`)
+      expect(yield* fail({ ...tls, key: tls.key.replace(/PRIVATE KEY/g, "ENCRYPTED PRIVATE KEY") })).toContain(
+        "tls.key: it is encrypted, and there is no passphrase"
+      )
     })
   )
 

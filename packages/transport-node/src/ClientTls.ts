@@ -9,6 +9,7 @@ import { createSecureContext } from "node:tls"
 import type { Credentials } from "@effect-xds/transport/ClientTransport"
 import * as Certificates from "./Certificates.js"
 import * as Ciphers from "./internal/Ciphers.js"
+import * as Keys from "./internal/Keys.js"
 import * as Pem from "./internal/Pem.js"
 import * as RegularFile from "./RegularFile.js"
 
@@ -32,7 +33,16 @@ export const load = ({ ca, cert, key }: Extract<Credentials, { readonly _tag: "T
   if (cert !== undefined && context.cert !== undefined) {
     Certificates.read({ use: "cert", file: fileOf(cert), pem: context.cert })
   }
-  createSecureContext(context)
+  if (key === undefined || context.key === undefined) createSecureContext(context)
+  else {
+    const problem = Keys.problemOf(context.key, fileOf(key))
+    if (problem !== undefined) throw new Error(problem)
+    try {
+      createSecureContext(context)
+    } catch (cause) {
+      throw new Error(Keys.unusable(cause, fileOf(key)))
+    }
+  }
   return context
 }
 

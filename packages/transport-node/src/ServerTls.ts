@@ -15,6 +15,7 @@ import type { SecureContextOptions, TlsOptions as NodeTlsOptions } from "node:tl
 import { createSecureContext } from "node:tls"
 import * as Certificates from "./Certificates.js"
 import * as Ciphers from "./internal/Ciphers.js"
+import * as Keys from "./internal/Keys.js"
 import * as Pem from "./internal/Pem.js"
 import * as RegularFile from "./RegularFile.js"
 
@@ -88,8 +89,10 @@ export const load = (options: TlsOptions): Effect.Effect<NodeTlsOptions, Unusabl
       const reason = "tls.requireClientCertificate needs tls.ca, the authorities that sign the certificates of clients"
       return yield* Effect.fail<Unusable>({ reason })
     }
+    const keyText = yield* pem("key", key)
+    const keyFile = Pem.isText(key) ? undefined : key
     const context: SecureContextOptions = {
-      key: yield* pem("key", key),
+      key: keyText,
       cert: yield* pem("cert", cert),
       ...(ca === undefined ? {} : { ca: yield* pem("ca", ca) }),
       ciphers,
@@ -99,7 +102,12 @@ export const load = (options: TlsOptions): Effect.Effect<NodeTlsOptions, Unusabl
       try: () => sourcesOf(options, context).map(Certificates.read),
       catch: (cause): Unusable => ({ reason: Reason.of(cause) })
     })
-    yield* Effect.try({ try: () => createSecureContext(context), catch: unusable("tls cannot be used") })
+    const problem = Keys.problemOf(keyText, keyFile)
+    if (problem !== undefined) return yield* Effect.fail<Unusable>({ reason: problem })
+    yield* Effect.try({
+      try: () => createSecureContext(context),
+      catch: (cause): Unusable => ({ reason: `tls cannot be used: ${Keys.unusable(cause, keyFile)}` })
+    })
     return {
       ...context,
       requestCert: ca !== undefined,

@@ -305,7 +305,8 @@ class Channel implements ClientTransport.Channel {
             : { socketPath: address.socketPath, host: "localhost" })
         },
         body,
-        maxResponseBytes
+        maxResponseBytes,
+        credentials: server.credentials
       })
       yield* Effect.annotateCurrentSpan("http.response.status_code", reply.status)
       if (reply.status === 304) return undefined

@@ -1,6 +1,8 @@
 /** One POST over Node's HTTP client, with an answer of bounded size. */
+import type { Credentials } from "@effect-xds/transport/ClientTransport"
 import * as Status from "@effect-xds/transport/Status"
 import * as Inflater from "@effect-xds/transport-node/Inflater"
+import * as TlsFailure from "@effect-xds/transport-node/TlsFailure"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { Buffer } from "node:buffer"
@@ -12,6 +14,8 @@ export interface Call {
   readonly options: Http.RequestOptions
   readonly body: Uint8Array
   readonly maxResponseBytes: number
+  /** With what the server may be asked wrongly. */
+  readonly credentials: Credentials
 }
 
 export interface Reply {
@@ -28,8 +32,12 @@ const tooLarge = (limit: number): Status.Status =>
 
 const codeOf = (error: Error): string => String(Reflect.get(error, "code"))
 
-/** The error for several addresses of a host has a code and no message. */
-const reasonOf = (error: Error): string => (error.message === "" ? codeOf(error) : error.message)
+const reasonOf = (error: Error, credentials: Credentials): string => {
+  if (codeOf(error).startsWith("HPE_")) return `what the server says is not HTTP/1.1 (${error.message})`
+  // In a handshake Node has other words.
+  if (error.message !== "socket hang up") return TlsFailure.ofClient(error)
+  return `the server closed the connection without an answer; ${TlsFailure.ofSilence(credentials)}`
+}
 
 /** The server closed a kept connection in the moment of this poll. */
 const isStale = (request: Http.ClientRequest, error: Error): boolean =>
@@ -54,7 +62,7 @@ const send = (call: Call): Effect.Effect<Reply & { readonly encoding: string | u
       request.on("error", (error) => {
         if (over) return
         if (!responded && isStale(request, error)) return attempt()
-        fail(Status.make("UNAVAILABLE", reasonOf(error)))
+        fail(Status.make("UNAVAILABLE", reasonOf(error, call.credentials)))
       })
       request.on("response", (response) => {
         responded = true
@@ -65,7 +73,9 @@ const send = (call: Call): Effect.Effect<Reply & { readonly encoding: string | u
           if (size > call.maxResponseBytes) fail(tooLarge(call.maxResponseBytes))
           else chunks.push(chunk)
         })
-        response.on("error", (error) => fail(Status.make("UNAVAILABLE", `the answer was cut off: ${reasonOf(error)}`)))
+        response.on("error", (error) =>
+          fail(Status.make("UNAVAILABLE", `the answer was cut off: ${reasonOf(error, call.credentials)}`))
+        )
         response.on("end", () => {
           const { headers, statusCode = 0 } = response
           const body = Buffer.concat(chunks)
