@@ -332,7 +332,10 @@ const hostilities: Readonly<Record<string, readonly [(response: Http.ServerRespo
     },
     "the answer was cut off"
   ],
-  "a connection that is closed": [(response) => void response.destroy(), "the server closed the connection without an answer; it may want TLS"],
+  "a connection that is closed": [
+    (response) => void response.destroy(),
+    "the server closed the connection without an answer; it may want TLS"
+  ],
   "HTTP 500": [(response) => response.writeHead(500).end("oops"), "the server answered with HTTP status 500"],
   "HTTP 503 with a reason": [
     (response) => response.writeHead(503, json).end('{"code": "UNAVAILABLE", "message": "come back later"}'),
