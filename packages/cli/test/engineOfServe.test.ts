@@ -66,7 +66,9 @@ describe("serve", { timeout: 3 * deadline }, () => {
   const isOfBudget = (flag: string): boolean => !isOfGrowth(flag)
 
   it("raises the budget of V8's compiler when it listens, and restores V8's own", async () => {
-    const { all, first, stderr } = await serving([])
+    // It says where it listens a moment before.
+    const wanted = (flags: ReadonlyArray<string>) => expect(flags).toEqual(expect.arrayContaining(ofBudget.slice(0, 1)))
+    const { all, first, stderr } = await serving([], [], wanted)
     expect(first.filter(isOfBudget)).toEqual(ofBudget.slice(0, 1))
     expect(all.filter(isOfBudget)).toEqual(ofBudget)
     expect(stderr).not.toContain("flag")
