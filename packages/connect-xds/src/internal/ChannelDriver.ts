@@ -57,7 +57,7 @@ export interface Options<C extends Connection> {
 }
 
 interface Watch {
-  readonly end: () => void
+  end: () => void
   /** Milliseconds. */
   readonly since: number
 }
@@ -351,10 +351,10 @@ export class ChannelDriver<C extends Connection> {
     switch (output._tag) {
       case "Watch": {
         const { kind, name } = output
-        this.watches.set(`${kind} ${name}`, {
-          end: this.options.watch(kind, name),
-          since: this.options.environment.now()
-        })
+        const watch: Watch = { end: () => undefined, since: this.options.environment.now() }
+        // ★ What is watched may be known as the watch begins, such as the address that stands in the place of a name.
+        this.watches.set(`${kind} ${name}`, watch)
+        watch.end = this.options.watch(kind, name)
         return
       }
       case "Unwatch": {
