@@ -12586,6 +12586,104 @@ const inDatabase = [
     line: "if (!Either.isEither(given)) return Either.left(`decode gave no Either: ${Given.kindOf(given)}`)",
     becomes: "void given",
     by: "packages/client/test/defects.test.ts"
+  },
+  {
+    fault: "a long expression is read at once",
+    file: "packages/validate/src/internal/group/RegularExpressions.ts",
+    line: "yield* reader.readInSteps(inBytes(regex))",
+    becomes: "reader.read(inBytes(regex))",
+    by: "packages/validate/test/GroupRules.test.ts"
+  },
+  {
+    fault: "thousands of classes of bytes are too many",
+    file: "packages/re2/src/internal/CharacterSets.ts",
+    line: "readonly maxRanges = Infinity",
+    becomes: "readonly maxRanges = 0x20000",
+    by: "packages/re2/test/byteExpression.test.ts"
+  },
+  {
+    fault: "a list that is reached from elsewhere is not one of its own",
+    file: "packages/re2/src/internal/Measure.ts",
+    line: "=== true) begin(id)",
+    becomes: "=== true) void id",
+    by: "packages/re2/test/byteExpression.test.ts"
+  },
+  {
+    fault: "what is in a large Any is written as JSON in one turn",
+    file: "packages/proto/src/internal/JsonSteps.ts",
+    line: "if (isLarge && isMessage(message, AnySchema))",
+    becomes: 'if (isLarge && first === "x" && isMessage(message, AnySchema))',
+    by: "packages/proto/test/MessageJson.test.ts"
+  },
+  {
+    fault: "the second response of a turn answers other names",
+    file: "server/Sending.ts",
+    line: "next.requested.size > 0 && rest.size === 0 &&",
+    becomes: "next.requested.size > 0 &&",
+    by: "packages/core/test/regressions.test.ts"
+  },
+  {
+    fault: "a length in more bytes than it needs makes another pair",
+    file: "packages/transport-connect/src/server/VersionInterner.ts",
+    line: "second === 0 || second >= twoBytes",
+    becomes: "second >= twoBytes",
+    by: "packages/transport-connect/test/VersionInterner.test.ts"
+  },
+  {
+    fault: "pauses go on growing after a pushback",
+    file: "packages/connect-xds/src/internal/Call.ts",
+    line: "this.pauses = said === undefined ? this.pauses + 1 : 0",
+    becomes: "this.pauses = this.pauses + 1",
+    by: "packages/connect-xds/test/Call.test.ts"
+  },
+  {
+    fault: "auto_sni_san_validation is passed over",
+    file: "packages/connect-xds/src/internal/UpstreamTls.ts",
+    line: 'const names = autoSniSanValidation && sni !== "" ? [ofSni(sni)] : listed',
+    becomes: "const names = listed",
+    by: "packages/connect-xds/test/certificateNames.test.ts"
+  },
+  {
+    fault: "transport_socket_matches are passed over",
+    file: "packages/routing/src/Cluster.ts",
+    line: "if (transportSocketMatches.length > 0) {",
+    becomes: "if (transportSocketMatches.length > 1) {",
+    by: "packages/routing/test/resources.vectors.test.ts"
+  },
+  {
+    fault: "a change that is uncertain at the end of its time is not asked for",
+    file: "packages/store-sql/src/internal/Writer.ts",
+    line: 'if (uncertain.length === 0 || database.dialect !== "sqlite")',
+    becomes: "if (uncertain.length >= 0)",
+    by: "packages/store-sql/test/faults.test.ts"
+  },
+  {
+    fault: "a gRPC server that says nothing holds a connection",
+    file: "packages/transport-connect/src/ConnectClient.ts",
+    line: "if (this.#heard.has(session) || session.destroyed) return",
+    becomes: "if (!session.closed || session.destroyed) return",
+    by: "packages/transport-connect/test/ConnectClient.test.ts"
+  },
+  {
+    fault: "get waits for a path that is not there",
+    file: "packages/cli/src/Target.ts",
+    line: "if (path !== undefined && !tells) yield*",
+    becomes: "if (path !== undefined && tells) yield*",
+    by: "packages/cli/test/client.test.ts"
+  },
+  {
+    fault: "a property that a change does not have is passed over",
+    file: "packages/server/src/snapshot/Slots.ts",
+    line: 'if (key === "upsert" || key === "remove" || key === "versions" || Reflect.get(change, key) === undefined) continue',
+    becomes: "if (key.length > 0) continue",
+    by: "packages/server/test/SnapshotStore.test.ts"
+  },
+  {
+    fault: "what is told as a watch begins is lost",
+    file: "packages/connect-xds/src/internal/ChannelDriver.ts",
+    line: "this.watches.set(`${kind} ${name}`, watch)",
+    becomes: "queueMicrotask(() => this.watches.set(`${kind} ${name}`, watch))",
+    by: "packages/connect-xds/test/addresses.test.ts"
   }
 ]
 

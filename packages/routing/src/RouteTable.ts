@@ -128,6 +128,7 @@ export const make = (
       shared
     )
   )
+  if (rules === "current") checkPlugins(message, errors)
   if (errors.count > 0) return Either.left(errors.errors)
   return Either.right({
     name: message.name,
@@ -138,6 +139,31 @@ export const make = (
     vhds: message.vhds?.configSource,
     warnings
   })
+}
+
+/**
+ * ★ None of the plugins that choose clusters is known here. The routes of an optional one are ignored; with any other they are
+ * missing, and their calls would go by later routes.
+ */
+const checkPlugins = (
+  { clusterSpecifierPlugins: plugins, virtualHosts }: RouteConfiguration,
+  errors: Collector
+): void => {
+  for (const [index, { extension, isOptional }] of plugins.entries()) {
+    if (isOptional) continue
+    const what = `the plugin ${JSON.stringify(extension?.name ?? "")} is not supported; set is_optional or leave it out`
+    errors.add(`cluster_specifier_plugins[${index}]`, "ClusterSpecifier", what)
+  }
+  const names = new Set(plugins.map(({ extension }) => extension?.name))
+  for (const [host, { routes }] of virtualHosts.entries()) {
+    for (const [index, { action }] of routes.entries()) {
+      if (action.case !== "route" || action.value.clusterSpecifier.case !== "clusterSpecifierPlugin") continue
+      const name = action.value.clusterSpecifier.value
+      if (names.has(name)) continue
+      const what = `the plugin ${JSON.stringify(name)} is not in cluster_specifier_plugins; name one that is there`
+      errors.add(`virtual_hosts[${host}].routes[${index}].route.cluster_specifier_plugin`, "ClusterSpecifier", what)
+    }
+  }
 }
 
 /**

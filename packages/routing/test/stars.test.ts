@@ -4,6 +4,7 @@ import { anyPack } from "@bufbuild/protobuf/wkt"
 import * as Outlier from "@effect-xds/discovery/Outlier"
 import * as OutlierSettings from "@effect-xds/discovery/OutlierSettings"
 import * as PriorityLoad from "@effect-xds/discovery/PriorityLoad"
+import { RouteConfigurationSchema } from "@effect-xds/proto/envoy/config/route/v3/route"
 import { RouteActionSchema } from "@effect-xds/proto/envoy/config/route/v3/route_components"
 import { ClusterConfigSchema } from "@effect-xds/proto/envoy/extensions/clusters/aggregate/v3/cluster"
 import type { Assignment } from "@effect-xds/routing/Assignment"
@@ -17,6 +18,8 @@ import type { Picker } from "@effect-xds/routing/Picker"
 import * as LeastRequest from "@effect-xds/routing/policy/LeastRequest"
 import * as Priority from "@effect-xds/routing/policy/Priority"
 import * as WeightedTarget from "@effect-xds/routing/policy/WeightedTarget"
+import * as RouteError from "@effect-xds/routing/RouteError"
+import * as RouteTable from "@effect-xds/routing/RouteTable"
 import type * as Tree from "@effect-xds/routing/Tree"
 import { describe, expect, it } from "@effect/vitest"
 import * as Either from "effect/Either"
@@ -62,6 +65,32 @@ describe("route tables", () => {
     const routes = host({ match: all, action: { case: "route", value: newer } }, { match: all, action: to("next") })
     expect(sent([routes], call("/s/m"))).toBe("next")
     expect(reasons([routes], A28)).toEqual(["ClusterSpecifier"])
+  })
+
+  it("★ a plugin that chooses clusters: its routes are ignored if it is optional; calls that it was for go nowhere else", () => {
+    const errorsOf = (isOptional: boolean, named: string) => {
+      const virtualHost = host(
+        {
+          match: all,
+          action: { case: "route", value: { clusterSpecifier: { case: "clusterSpecifierPlugin", value: named } } }
+        },
+        { match: all, action: to("next") }
+      )
+      const message = create(RouteConfigurationSchema, {
+        name: "routes",
+        virtualHosts: [virtualHost],
+        clusterSpecifierPlugins: [{ extension: { name: "lookup" }, isOptional }]
+      })
+      return Either.match(RouteTable.make(message), {
+        onLeft: RouteError.format,
+        onRight: (table) => RouteTable.match(table, "shop", call("/s/m"))._tag
+      })
+    }
+    expect(errorsOf(true, "lookup")).toBe("Route")
+    expect(errorsOf(false, "lookup")).toContain('cluster_specifier_plugins[0]: the plugin "lookup" is not supported')
+    expect(errorsOf(true, "other")).toContain(
+      'virtual_hosts[0].routes[0].route.cluster_specifier_plugin: the plugin "other" is not in cluster_specifier_plugins'
+    )
   })
 
   it("★ weights are drawn against their sum, not against total_weight or 100", () => {
