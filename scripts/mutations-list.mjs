@@ -12575,8 +12575,8 @@ const inDatabase = [
   },
   {
     fault: "a failed handshake is told without its client",
-    file: "packages/transport-connect/src/server/Connections.ts",
-    line: "return socket.remoteAddress === undefined && below instanceof Net.Socket ? below : socket",
+    file: "packages/transport-node/src/TlsFailure.ts",
+    line: "return socket.remoteAddress === undefined && below instanceof Socket ? below : socket",
     becomes: "return socket",
     by: "packages/transport-connect/test/Tls.test.ts"
   },

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import type { Credentials } from "@effect-xds/transport/ClientTransport"
+import { Socket } from "node:net"
 import type { TLSSocket } from "node:tls"
 
 const codeOf = (error: Error): string => String(Reflect.get(error, "code"))
@@ -111,6 +112,16 @@ export const ofSilence = (credentials: Credentials): string => {
   return credentials.cert === undefined
     ? "it may want a certificate of this client"
     : "it may not accept this client's certificate"
+}
+
+/**
+ * The socket below TLS, which still has the address of its client when a failed handshake has destroyed the one above.
+ *
+ * @since 0.1.0
+ */
+export const transportOf = (socket: TLSSocket): Socket => {
+  const below: unknown = Reflect.get(socket, "_parent")
+  return socket.remoteAddress === undefined && below instanceof Socket ? below : socket
 }
 
 /**

@@ -9,8 +9,10 @@
 import * as Reason from "@effect-xds/proto/Reason"
 import * as HttpListener from "@effect-xds/transport-node/HttpListener"
 import * as ListenAddress from "@effect-xds/transport-node/ListenAddress"
+import * as LogThrottle from "@effect-xds/transport-node/LogThrottle"
 import * as Milliseconds from "@effect-xds/transport-node/Milliseconds"
 import * as ServerTls from "@effect-xds/transport-node/ServerTls"
+import * as TlsFailure from "@effect-xds/transport-node/TlsFailure"
 import * as BadOption from "@effect-xds/transport/BadOption"
 import * as ServerTransport from "@effect-xds/transport/ServerTransport"
 import * as Config from "effect/Config"
@@ -18,9 +20,11 @@ import type { ConfigError } from "effect/ConfigError"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as LogLevel from "effect/LogLevel"
 import * as Runtime from "effect/Runtime"
 import * as Http from "node:http"
 import * as Https from "node:https"
+import type { Socket } from "node:net"
 import * as DiscoveryApp from "./internal/DiscoveryApp.js"
 import * as HttpRequest from "./internal/HttpRequest.js"
 import * as Settings from "./internal/Settings.js"
@@ -111,7 +115,18 @@ export const make = (options: ListenOptions = {}): ServerTransport.Service => ({
       const node = createServer(options, credentials, settings.bodyTimeout)
       const bound = yield* Effect.mapError(HttpListener.listen(node, listen, shutdownGrace), fail)
       if (options.tls !== undefined && credentials !== undefined && node instanceof Https.Server) {
-        const fork = Runtime.runFork(yield* Effect.runtime())
+        const runtime = yield* Effect.runtime()
+        const fork = Runtime.runFork(runtime)
+        const log = LogThrottle.make(runtime, () => performance.now())
+        // Of a socket that is gone Node knows the address if it was asked for before.
+        node.on("connection", ({ remoteAddress }: Socket) => remoteAddress)
+        node.on("tlsClientError", (error, socket) => {
+          const reason = TlsFailure.ofHandshake(error, socket)
+          const { remoteAddress = "unknown" } = TlsFailure.transportOf(socket)
+          // One line per peer and reason in a minute: who is not let in may come again at once, without end.
+          const message = `TLS handshake of REST with ${remoteAddress} failed: ${reason}`
+          log(LogLevel.Warning, message, message)
+        })
         const reload: ServerTls.Reload = {
           onChange: ({ ca, cert, ciphers, key, minVersion }) => {
             node.setSecureContext({ key, cert, ca, ciphers, minVersion })

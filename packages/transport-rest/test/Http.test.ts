@@ -517,6 +517,30 @@ describe("The server", () => {
     })
   )
 
+  it.scopedLive("says whom it does not let in, and why, once", () =>
+    Effect.gen(function* () {
+      const { authority, server, stranger } = yield* Certificates.mutual
+      const { logs, port } = yield* serving({
+        tls: { ...server, ca: authority.cert, requireClientCertificate: true }
+      })
+      const connect = (own: Tls.ConnectionOptions) =>
+        Effect.async<void>((resume) => {
+          const socket = Tls.connect({ host: "127.0.0.1", port, ca: authority.cert, ...own })
+          socket.resume().on("error", () => undefined)
+          socket.on("close", () => resume(Effect.void))
+        })
+      for (const own of [{}, {}, stranger]) yield* connect(own)
+      yield* eventually(() => {
+        expect(logs.filter((line) => line.includes("TLS"))).toEqual([
+          expect.stringMatching(/^TLS handshake of REST with 127\.0\.0\.1 failed: peer did not return a certificate/),
+          expect.stringMatching(
+            /^TLS handshake of REST with 127\.0\.0\.1 failed: the client's certificate is not accepted/
+          )
+        ])
+      })
+    })
+  )
+
   it.scopedLive("reads TLS files again when they change, and keeps what was good", () =>
     Effect.gen(function* () {
       const { authority, client, server, stranger } = yield* Certificates.mutual

@@ -41,12 +41,6 @@ const connectionWindow = 1024 * 1024
 /** Bytes of a frame: with HTTP/2's default of 16 KB, a full window would be sixteen reads. */
 const maxFrameSize = streamWindow
 
-/** The socket below TLS, which still has the address of its client when a failed handshake has destroyed the one above. */
-const transportOf = (socket: Tls.TLSSocket): Net.Socket => {
-  const below: unknown = Reflect.get(socket, "_parent")
-  return socket.remoteAddress === undefined && below instanceof Net.Socket ? below : socket
-}
-
 /** The first bytes of every HTTP/2 connection, and of no HTTP/1 request. */
 const preface = Buffer.from("PRI")
 
@@ -160,7 +154,7 @@ export class Connections {
       listener.on("secureConnection", this.#onSecure)
       listener.on("tlsClientError", (error, socket) => {
         const reason = TlsFailure.ofHandshake(error, socket)
-        log.warn("TLS handshake failed", { peer: this.#peerOf(transportOf(socket)).address, reason })
+        log.warn("TLS handshake failed", { peer: this.#peerOf(TlsFailure.transportOf(socket)).address, reason })
       })
       this.#listener = listener
     }
