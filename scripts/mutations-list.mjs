@@ -12684,6 +12684,20 @@ const inDatabase = [
     line: "this.watches.set(`${kind} ${name}`, watch)",
     becomes: "queueMicrotask(() => this.watches.set(`${kind} ${name}`, watch))",
     by: "packages/connect-xds/test/addresses.test.ts"
+  },
+  {
+    fault: "a plugin that chooses clusters and is not supported is passed over",
+    file: "packages/routing/src/RouteTable.ts",
+    line: 'if (rules === "current") checkPlugins(message, errors)',
+    becomes: "void checkPlugins",
+    by: "packages/routing/test/stars.test.ts"
+  },
+  {
+    fault: "whom TLS of REST does not let in is told nowhere",
+    file: "packages/transport-rest/src/RestServer.ts",
+    line: "log(LogLevel.Warning, message, message)",
+    becomes: "void log",
+    by: "packages/transport-rest/test/Http.test.ts"
   }
 ]
 
