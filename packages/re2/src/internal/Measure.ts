@@ -15,8 +15,6 @@ interface Bounds {
   readonly isWidthless: boolean
 }
 
-type Steps<A> = Generator<undefined, A>
-
 /** Parts that are looked at in one step. */
 const atOnce = 256
 
@@ -70,7 +68,7 @@ const boundsOfLeaf = (node: Syntax.Node): Bounds => {
   }
 }
 
-const boundsInSteps = function* (node: Syntax.Node): Steps<Bounds> {
+const boundsInSteps = function* (node: Syntax.Node): Syntax.Steps<Bounds> {
   if (node.subs.length === 0) return boundsOfLeaf(node)
   const subs: Array<Bounds> = []
   for (const sub of node.subs) {
@@ -135,7 +133,7 @@ const asRepeat = (
 }
 
 /** Puts a repeated character together with what is next to it, if that is the same: `a*a` is `a+`. */
-const coalescedInSteps = function* (node: Syntax.Node): Steps<Syntax.Node> {
+const coalescedInSteps = function* (node: Syntax.Node): Syntax.Steps<Syntax.Node> {
   const subs: Array<Syntax.Node> = []
   for (const sub of node.subs) {
     subs.push(isSmall(sub) ? sub : yield* coalescedInSteps(sub))
@@ -284,7 +282,11 @@ interface Part {
 /** It matches nothing. */
 const noPart: Part = { begin: 0, head: 0, tail: 0, isNullable: false }
 
-/** Steps that may be taken; what takes some, takes them off. */
+/**
+ * Steps that may be taken to measure expressions: about ten for each instruction. Those that were taken are taken off.
+ *
+ * @since 0.1.0
+ */
 export interface Budget {
   steps: number
 }
@@ -557,33 +559,42 @@ class Compiler {
 /** Programs that may have more instructions are not compiled. */
 const maxMeasured = 4_096
 
-/** Instructions that a program has: so many or more, and so many or less. */
+/**
+ * How many instructions an expression has: so many or more, and so many or less. Both are the same where it is known.
+ *
+ * @since 0.1.0
+ */
 export interface Size {
   readonly least: number
   readonly most: number
 }
 
-/** An expression, as it is compiled. */
-export class Measured {
-  constructor(
-    private readonly root: Syntax.Node,
-    readonly bounds: Size
-  ) {}
-
-  /** Its size, if it can be known in so many steps. */
-  within(budget: Budget): Size {
-    const { least, most } = this.bounds
-    if (least === most || most > maxMeasured || budget.steps <= 0) return this.bounds
-    const size = new Compiler(budget).sizeOf(simplified(this.root))
-    return size === undefined ? this.bounds : { least: size, most: size }
-  }
+/**
+ * An expression that was read.
+ *
+ * @since 0.1.0
+ */
+export interface ByteExpression {
+  /** What is seen of the size without compiling the expression. */
+  readonly bounds: Size
+  /** The size, exactly if the steps are enough. */
+  readonly measure: (budget: Budget) => Size
 }
 
 /** Puts the parts of an expression together as RE2 does, and finds the bounds of its size. */
-export const inSteps = function* ({ root }: Syntax.Tree): Steps<Measured> {
+export const inSteps = function* ({ root }: Syntax.Tree): Syntax.Steps<ByteExpression> {
   const made = yield* coalescedInSteps(withoutPrefix(root))
   yield
   const { all, isNever, least } = yield* boundsInSteps(made)
   // Beside those: the first one, which fails, the end, and what looks for the beginning of a match; the anchors at both ends go.
-  return new Measured(made, isNever ? { least: 1, most: 1 } : { least, most: least + 8 + 3 * (all - least) })
+  const bounds = isNever ? { least: 1, most: 1 } : { least, most: least + 8 + 3 * (all - least) }
+  return {
+    bounds,
+    measure: (budget) => {
+      const { least, most } = bounds
+      if (least === most || most > maxMeasured || budget.steps <= 0) return bounds
+      const size = new Compiler(budget).sizeOf(simplified(made))
+      return size === undefined ? bounds : { least: size, most: size }
+    }
+  }
 }

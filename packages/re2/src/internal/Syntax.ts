@@ -169,7 +169,7 @@ const areEqualLeading = (one: Node, other: Node): boolean => {
 }
 
 /** Work in steps, of less than a millisecond mostly. */
-type Steps<A> = Generator<undefined, A>
+export type Steps<A> = Generator<undefined, A>
 
 /** The tree of a pattern, and how many groups it has. */
 export interface Tree {
@@ -927,11 +927,13 @@ export const inText = (node: Node): Node => {
 export const parseInSteps = (pattern: string, alphabet: CharacterSets.Alphabet): Steps<Tree> =>
   new Parser(pattern, alphabet).parse()
 
-/** Reads a pattern; throws a {@link SyntaxProblem} if it is none of RE2. */
-export const parse = (pattern: string): Tree => {
-  const work = parseInSteps(pattern, new CharacterSets.Unicode())
+/** The result of work in steps, at once. */
+export const toEnd = <A>(work: Steps<A>): A => {
   for (;;) {
     const next = work.next()
     if (next.done === true) return next.value
   }
 }
+
+/** Reads a pattern; throws a {@link SyntaxProblem} if it is none of RE2. */
+export const parse = (pattern: string): Tree => toEnd(parseInSteps(pattern, new CharacterSets.Unicode()))
