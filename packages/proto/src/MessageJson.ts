@@ -76,9 +76,7 @@ export const encode = async (
   let before = `${head.slice(0, -1)}${head === "{}" ? "" : ","}${JSON.stringify(field?.jsonName)}:[`
   for (const bytes of elements) {
     const isLarge = bytes.byteLength >= MessageSteps.least
-    const each = isLarge
-      ? (await Pause.between(MessageSteps.decode(element, bytes), pause)).message
-      : MessageBytes.decode(element, bytes)
+    const each = await Pause.decoded(element, bytes, pause)
     const registry = await TypeRegistry.forMessage(element, each, own, isLarge ? pause : undefined)
     if (isLarge) {
       parts.push(encoder.encode(before))

@@ -13,7 +13,6 @@ import { AnySchema } from "@bufbuild/protobuf/wkt"
 import { sensitive } from "@effect-xds/proto/udpa/annotations/sensitive"
 import { TypedStructSchema as OldTypedStructSchema } from "@effect-xds/proto/udpa/type/v1/typed_struct"
 import { TypedStructSchema } from "@effect-xds/proto/xds/type/v3/typed_struct"
-import * as MessageBytes from "./MessageBytes.js"
 import * as MessageSteps from "./MessageSteps.js"
 import { redacted } from "./Redaction.js"
 import * as TypeRegistry from "./TypeRegistry.js"
@@ -56,14 +55,12 @@ const redactAny = async (
   const schema = await TypeRegistry.load(typeUrl)
   // What is inside cannot be looked at, so nobody else may either.
   if (schema === undefined) throw new Error(`the type ${typeUrl} is not known`)
-  const isLarge = value.byteLength >= MessageSteps.least
-  const inner = isLarge
-    ? (await Pause.between(MessageSteps.decode(schema, value), pause)).message
-    : MessageBytes.decode(schema, value)
+  const inner = await Pause.decoded(schema, value, pause)
   await redactFields(reflect(schema, inner), hidden, depth + 1, pause)
-  message.message.value = isLarge
-    ? (await Pause.between(MessageSteps.encode(schema, inner), pause)).bytes
-    : toBinary(schema, inner)
+  message.message.value =
+    value.byteLength < MessageSteps.least
+      ? toBinary(schema, inner)
+      : (await Pause.between(MessageSteps.encode(schema, inner), pause)).bytes
 }
 
 const redactField = async (

@@ -20,8 +20,6 @@ import {
 } from "@bufbuild/protobuf/wkt"
 import type { GeneratedTypes } from "./internal/GeneratedFiles.js"
 import * as Pause from "./internal/Pause.js"
-import * as MessageBytes from "./MessageBytes.js"
-import * as MessageSteps from "./MessageSteps.js"
 import * as GeneratedFiles from "./internal/GeneratedFiles.js"
 
 export type { GeneratedTypes } from "./internal/GeneratedFiles.js"
@@ -186,8 +184,7 @@ const parse = async (
   pause: Pause.Pause
 ): Promise<ReflectMessage | undefined> => {
   try {
-    if (bytes.byteLength < MessageSteps.least) return reflect(schema, MessageBytes.decode(schema, bytes))
-    return reflect(schema, (await Pause.between(MessageSteps.decode(schema, bytes), pause)).message)
+    return reflect(schema, await Pause.decoded(schema, bytes, pause))
   } catch {
     return undefined
   }
