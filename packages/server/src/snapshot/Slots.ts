@@ -115,6 +115,11 @@ const shown = (value: unknown): string =>
       ? "null"
       : `a value of type ${typeof value}`
 
+const unknownProperty = (key: string, where: string): SnapshotError => {
+  const detail = `${JSON.stringify(key.slice(0, 64))} is no property of ${where}`
+  return new SnapshotError({ reason: "Malformed", typeUrl: "", name: "", detail })
+}
+
 /**
  * What is wrong with the properties of a snapshot, or of names; `undefined`: nothing. Whoever gives one that the types do not show
  * would lose resources without a word.
@@ -136,9 +141,7 @@ export const malformed = (given: Names | Resources): SnapshotError | undefined =
         detail: `${key} is no list, but ${shown(value)}`
       })
     }
-    const known = [...slots, "resources"].join(", ")
-    const detail = `${JSON.stringify(key.slice(0, 64))} is no property of a snapshot, which has ${known}`
-    return new SnapshotError({ reason: "Malformed", typeUrl: "", name: "", detail })
+    return unknownProperty(key, `a snapshot, which has ${[...slots, "resources"].join(", ")}`)
   }
   return undefined
 }
@@ -151,9 +154,8 @@ export const malformed = (given: Names | Resources): SnapshotError | undefined =
 export const malformedChange = (change: { readonly remove?: Names | undefined }): SnapshotError | undefined => {
   for (const key in change) {
     if (key === "upsert" || key === "remove" || key === "versions" || Reflect.get(change, key) === undefined) continue
-    const at = isSlot(key) || key === "resources" ? `; put it into upsert or remove` : ""
-    const detail = `${JSON.stringify(key.slice(0, 64))} is no property of a change, which has upsert, remove, versions${at}`
-    return new SnapshotError({ reason: "Malformed", typeUrl: "", name: "", detail })
+    const hint = isSlot(key) || key === "resources" ? "; put it into upsert or remove" : ""
+    return unknownProperty(key, `a change, which has upsert, remove, versions${hint}`)
   }
   return change.remove && malformed(change.remove)
 }
