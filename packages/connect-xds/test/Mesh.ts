@@ -64,6 +64,7 @@ export interface LocalityInit {
   readonly priority?: number
   readonly weight?: number
   readonly ports: ReadonlyArray<number>
+  readonly address?: string
   readonly hostname?: string
   readonly health?: HealthStatus
 }
@@ -73,6 +74,7 @@ export const localities = (name: string, ...of: ReadonlyArray<LocalityInit>) =>
     clusterName: name,
     endpoints: of.map(
       ({
+        address = "127.0.0.1",
         health = HealthStatus.UNKNOWN,
         hostname = "",
         ports,
@@ -92,7 +94,7 @@ export const localities = (name: string, ...of: ReadonlyArray<LocalityInit>) =>
               address: {
                 address: {
                   case: "socketAddress" as const,
-                  value: { address: "127.0.0.1", portSpecifier: { case: "portValue" as const, value: port } }
+                  value: { address, portSpecifier: { case: "portValue" as const, value: port } }
                 }
               }
             }

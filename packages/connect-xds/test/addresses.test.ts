@@ -10,28 +10,7 @@ const named = (address: string, port: number) =>
   create(ClusterSchema, {
     name: "shop",
     clusterDiscoveryType: { case: "type", value: Cluster_DiscoveryType.LOGICAL_DNS },
-    loadAssignment: {
-      clusterName: "shop",
-      endpoints: [
-        {
-          lbEndpoints: [
-            {
-              hostIdentifier: {
-                case: "endpoint",
-                value: {
-                  address: {
-                    address: {
-                      case: "socketAddress",
-                      value: { address, portSpecifier: { case: "portValue", value: port } }
-                    }
-                  }
-                }
-              }
-            }
-          ]
-        }
-      ]
-    }
+    loadAssignment: Mesh.localities("shop", { address, ports: [port] })
   })
 
 for (const profile of ["grpc", "envoy"] as const) {
